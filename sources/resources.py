@@ -34,12 +34,11 @@ from orderbridge.sources.contract import LISTS, Record
 from orderbridge.sources.decode.schema_inference import (
     ColumnKind,
     DecidedKind,
-    FieldNames,
     KeptKind,
+    KeptKinds,
 )
 from orderbridge.sources.decode.stored_types import as_stored
 from orderbridge.sources.decode.table_schema import (
-    FIELD,
     KEY_COLUMN,
     PLACE,
     TableSchema,
@@ -203,12 +202,22 @@ class ListWalker:
             spools = SpoolFolder(spool, identity, self._api_key, finished_after=0.0)
             result = walk(name, client, folder, spools, options)
         if result.error is None and not self.record.fields:
+            _warn_of_lists(result, kinds)
             state["kinds"] = known | {
                 one.path: _most(one, kinds.get(one.path)) for one in result.kinds
             }
-            state["names"] = _field_names(state.get("names", {}), result)
+            state["names"] = result.field_names(state.get("names", {}))
         _warn(result)
         return result
+
+
+def _warn_of_lists(result: ListResult, kept: KeptKinds) -> None:
+    """Logs the fields that version 0.3 held as columns of an object and that are child tables from now on."""
+    for known in result.kinds:
+        before = kept.get(known.path)
+        if before is not None and (before.kind, known.kind) == ("object", "table"):
+            words = "%s: the field %s is a list: its items are in a child table now, its columns get no values"
+            log.warning(words, result.resource, known.path)
 
 
 def _kept_kind(kind: ColumnKind, values: int, objects: int = 0) -> KeptKind:
@@ -223,16 +232,6 @@ def _most(decided: DecidedKind, kept: KeptKind | None) -> list[Any]:
         values = max(values, kept.values or 0)
         objects = max(objects, kept.objects)
     return [decided.kind, values, objects]
-
-
-def _field_names(earlier: FieldNames, result: ListResult) -> FieldNames:
-    """The names of fields, with those that a walk found: by table, by the path of the field."""
-    names = {table: dict(columns) for table, columns in earlier.items()}
-    for what, path in result.observations:
-        if what.endswith(f": {FIELD}"):
-            table, _, column = what.removesuffix(f": {FIELD}").rpartition(".")
-            names.setdefault(table, {})[path] = column
-    return names
 
 
 def _warn(result: ListResult) -> None:

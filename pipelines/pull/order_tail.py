@@ -20,9 +20,9 @@ from typing import Final, Literal, NamedTuple
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.merge import MergeCounts, columns_of
+from orderbridge.pipelines.warehouse.merge import MergeCounts
 from orderbridge.pipelines.warehouse.ops import insert, last_reads
-from orderbridge.pipelines.warehouse.sql import sql_name, sql_text, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.extract.v1_pages import CursorPosition, TailMismatch

@@ -16,7 +16,6 @@ import duckdb
 
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.merge import columns_of
 from orderbridge.pipelines.warehouse.questions import (
     LINES,
     first_asked,
@@ -25,7 +24,7 @@ from orderbridge.pipelines.warehouse.questions import (
     last_evidence,
 )
 from orderbridge.pipelines.warehouse.source import read_source
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, table_names
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import (
     ANSWERS,

@@ -20,8 +20,7 @@ from uuid import uuid4
 import duckdb
 
 from orderbridge.pipelines.reconcile.parts import folder_of
-from orderbridge.pipelines.warehouse.merge import columns_of
-from orderbridge.pipelines.warehouse.sql import sql_text
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_text
 
 PERIOD: Final = {
     "version": "INTEGER",

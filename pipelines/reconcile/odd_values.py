@@ -17,6 +17,7 @@ from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.column_values import gone_values, jumped_values, recent_losses
 from orderbridge.pipelines.warehouse.field_kinds import (
     known_members,
+    mixed_forms,
     odd_members,
     widened,
 )
@@ -78,7 +79,11 @@ def odd_values(rows: RecentRows, accepted: Accepted) -> list[pd.DataFrame]:
     falls: dict[str, Fall] = {}
     for fall in rows.fallen(measure, partial(accepted.is_changed, f"{entity}.form_changed")):
         falls.setdefault(fall.place, fall)
-    return [*_odd(build, entity, tables, falls), *_widened(build, entity)]
+    return [
+        *_odd(build, entity, tables, falls),
+        *_widened(build, entity),
+        *_mixed(build, entity),
+    ]
 
 
 def lost_values(rows: RecentRows, accepted: Accepted, newest: str | None) -> Iterator[pd.DataFrame]:
@@ -159,7 +164,15 @@ def _is_changed(now: Share, before: Share) -> bool:
 
 def _widened(build: duckdb.DuckDBPyConnection, entity: str) -> Iterator[pd.DataFrame]:
     for place, previous, kind in widened(build, entity):
-        yield table_finding(entity, "type_widened", f"{_shown(place)}: {previous} is {kind} now")
+        is_list = (previous, kind) == ("object", "table")
+        rule = "list_recovered" if is_list else "type_widened"
+        yield table_finding(entity, rule, f"{_shown(place)}: {previous} is {kind} now")
+
+
+def _mixed(build: duckdb.DuckDBPyConnection, entity: str) -> Iterator[pd.DataFrame]:
+    for place, kind, shares in mixed_forms(build, entity):
+        held = "columns" if kind == "object" else "a child table"
+        yield table_finding(entity, "form_mixed", f"{_shown(place)}: {shares}; held as {held}")
 
 
 def _shown(place: str) -> str:

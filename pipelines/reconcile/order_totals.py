@@ -16,8 +16,7 @@ import duckdb
 
 from orderbridge.pipelines.reconcile.orders import filled_columns
 from orderbridge.pipelines.reconcile.parts import Parts
-from orderbridge.pipelines.warehouse.merge import columns_of
-from orderbridge.pipelines.warehouse.sql import sql_name
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name
 from orderbridge.transforms.dates import OFFSET_MAX, DateContext
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow
 from orderbridge.transforms.order_columns import AmountEvidence

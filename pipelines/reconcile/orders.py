@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from orderbridge.pipelines.reconcile.parts import Parts
 from orderbridge.pipelines.warehouse.accepted import Accepted
-from orderbridge.pipelines.warehouse.merge import columns_of
 from orderbridge.pipelines.warehouse.recent_rows import (
     ALL_ROWS,
     KINDS,
@@ -29,7 +28,7 @@ from orderbridge.pipelines.warehouse.recent_rows import (
     RecentRows,
     RowKind,
 )
-from orderbridge.pipelines.warehouse.sql import sql_name
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.customer_index import CustomerIndex
 from orderbridge.transforms.dates import UNREAD_FORMS, DateContext, DateEvidence, ReadDates

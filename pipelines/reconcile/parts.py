@@ -23,8 +23,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from orderbridge.pipelines.warehouse.merge import columns_of
-from orderbridge.pipelines.warehouse.sql import sql_text
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_text
 from orderbridge.sources.contract import LISTS
 from orderbridge.transforms.findings import (
     FINDINGS,

@@ -17,12 +17,12 @@ import duckdb
 import msgspec
 
 from orderbridge.pipelines.warehouse.accepted import Accepted
-from orderbridge.pipelines.warehouse.field_kinds import place
-from orderbridge.pipelines.warehouse.merge import columns_of, is_empty
+from orderbridge.pipelines.warehouse.field_kinds import list_fields, place
+from orderbridge.pipelines.warehouse.merge import is_empty
 from orderbridge.pipelines.warehouse.ops import record_totals
 from orderbridge.pipelines.warehouse.recent_rows import RECENT, Count, Measure, RecentRows, RowKind
 from orderbridge.pipelines.warehouse.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import sql_name, sql_text, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.schema_inference import (
     CHILD_TABLES,
@@ -61,6 +61,10 @@ _FELL: Final = (
     f"{{0}} / {{1}} * {{3}} - {{2}} >= {JUMP_MIN} AND {{2}} * {JUMP_FACTOR} < {{0}} / {{1}} * {{3}}"
 )
 """Whether a part of a whole (0 of 1) is far larger than it is now (2 of 3)."""
+_FILLED: Final = f"""
+    SELECT table_name, column_name FROM ops.column_values
+    WHERE resource = $1 AND rows - nulls - if(maximum IS NULL, 0, zeros) > 0
+        AND run_id = ({_LAST.replace("$resource", "$1")})"""
 _RECORD_JUMPS: Final = f"""
     WITH compared AS (
         FROM ops.column_values WHERE resource = $resource AND run_id <> $run AND jump IS NULL
@@ -176,12 +180,16 @@ def gone_values(
         The place, as findings name it (`field_kinds.place`), and what it had.
     """
     names, gone = field_names(build, resource), list[list[str]]()
+    filled_columns = build.execute(_FILLED, [resource]).fetchall()
+    filled_fields = [_keys(names, table, column) for table, column in filled_columns]
     for table, column, filled, at, rows, zeros in build.execute(
         _GONE, {"resource": resource}
     ).fetchall():
         if not rows and column != "position":
             continue  # of a child table without rows one column stands for all
         keys = _keys(names, table, column if rows else "")
+        if rows and keys and keys in filled_fields:
+            continue  # its values are in another table now: an object turned out to be a list
         # The field itself, after the objects and lists that hold it: in another form they have other columns.
         places = _places(resource, names, keys)
         where = places[-1] if places else f"{table}: {column}" if rows else table
@@ -274,6 +282,7 @@ class RecentPlaces:
         self._build = build
         self._resource = resource
         self._names = field_names(build, resource)
+        self._lists = list_fields(build, resource)
         self._holders: dict[str, list[str]] = {}
 
     def holders(self, place: str) -> list[str]:
@@ -302,12 +311,18 @@ class RecentPlaces:
             columns = {
                 name: type_name
                 for name, type_name in kinds.items()
-                if name not in (key, "position", *RESERVED)
+                if name not in (key, "position", *RESERVED) and not self._is_moved(table, name)
             }
             if is_zero_counted:
                 columns = {name: of for name, of in columns.items() if _is_zero(name, of)}
             if columns:
                 yield from self._count_columns(table, columns, kind, is_zero_counted)
+
+    def _is_moved(self, table: str, column: str) -> bool:
+        """Whether the field of a column is in a child table since it turned out to be in a list."""
+        keys = _keys(self._names, table, column)
+        own = len(_keys(self._names, table, ""))
+        return any(tuple(keys[:length]) in self._lists for length in range(own + 1, len(keys)))
 
     def _count_columns(
         self, table: str, columns: Mapping[str, str], kind: RowKind, is_zero_counted: bool

@@ -17,9 +17,8 @@ import duckdb
 import msgspec
 
 from orderbridge.pipelines.warehouse.accepted import Accepted
-from orderbridge.pipelines.warehouse.merge import columns_of
 from orderbridge.pipelines.warehouse.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import sql_name, sql_text, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.schema_inference import (
     CHILD_TABLES,
@@ -46,6 +45,9 @@ _KNOWN: Final = f"""
 _WIDENED: Final = """
     SELECT path, previous_kind, kind FROM ops.field_kinds
     WHERE resource = ? AND previous_kind IS NOT NULL ORDER BY path"""
+_MIXED: Final = """
+    SELECT path, kind, objects, arrays FROM ops.field_kinds
+    WHERE resource = ? AND kind IN ('object', 'table') AND objects > 0 AND arrays > 0 ORDER BY path"""
 _RECORD: Final = """
     INSERT INTO ops.field_kinds BY NAME SELECT $resource AS resource, unnest($paths) AS path, unnest($kinds) AS kind,
         unnest($values) AS values_seen, unnest($objects) AS objects, unnest($arrays) AS arrays, $run AS run_id,
@@ -202,13 +204,15 @@ def declarations(warehouse: duckdb.DuckDBPyConnection, resource: str) -> str:
     declared_kinds(resource)
     text = path.read_text("utf-8") if path.exists() else _HEADER.format(resource=resource)
     present = {line.lstrip("# ").partition(" =")[0] for line in text.splitlines()}
-    for field, kind, values, decided_at, *_ in warehouse.execute(_KNOWN, [resource]).fetchall():
+    known = warehouse.execute(_KNOWN, [resource]).fetchall()
+    for field, kind, values, decided_at, objects, arrays in known:
         keys = msgspec.json.decode(field, type=list[str])
         is_plain = all(keys) and not any("." in key for key in keys) and not keys[0].startswith("[")
         quoted = json.dumps(".".join(keys) if is_plain else field, ensure_ascii=False)
         if quoted not in present:
             line = f'# {quoted} = "{"text" if kind == "empty" else kind}"'
-            text += f"{line:<40} # {values} values; since {decided_at:%Y-%m-%d}\n"
+            forms = f", {shares_of_forms(objects, arrays)}" if arrays and objects else ""
+            text += f"{line:<40} # {values} values{forms}; since {decided_at:%Y-%m-%d}\n"
     return text
 
 
@@ -249,6 +253,26 @@ def known_members(build: duckdb.DuckDBPyConnection, resource: str) -> Collection
 def _member(path: str) -> str:
     """The name of the member of `_extra` for a field."""
     return ".".join(msgspec.json.decode(path, type=list[str]))
+
+
+def mixed_forms(build: duckdb.DuckDBPyConnection, resource: str) -> Iterator[tuple[str, str, str]]:
+    """The places with plain objects and arrays: the place, its kind, and the shares of both."""
+    names = field_names(build, resource)
+    for path, kind, objects, arrays in build.execute(_MIXED, [resource]).fetchall():
+        yield place(resource, path, names), kind, shares_of_forms(objects, arrays)
+
+
+def list_fields(build: duckdb.DuckDBPyConnection, resource: str) -> frozenset[tuple[str, ...]]:
+    """The fields of a list that are child tables, each by the names that lead to it."""
+    sql = "SELECT path FROM ops.field_kinds WHERE resource = ? AND kind = 'table'"
+    paths = build.execute(sql, [resource]).fetchall()
+    return frozenset(tuple(msgspec.json.decode(path, type=list[str])) for (path,) in paths)
+
+
+def shares_of_forms(objects: int, arrays: int) -> str:
+    """The shares of arrays and objects, in words. No counts: a list that a walk reads twice is counted twice."""
+    share = arrays / (arrays + objects)
+    return f"{share:.1%} arrays, {1 - share:.1%} objects"
 
 
 def place(resource: str, path: str, names: FieldNames) -> str:

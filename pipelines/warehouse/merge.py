@@ -17,8 +17,9 @@ import msgspec
 import pyarrow as pa
 
 from orderbridge.pipelines.warehouse.load import LOADED
+from orderbridge.pipelines.warehouse.recovered_lists import recover_lists
 from orderbridge.pipelines.warehouse.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import sql_name, sql_text, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.schema_inference import (
     DECIMAL_TEXT,
@@ -195,6 +196,7 @@ def shrink_reason(walked: ListResult, counts: MergeCounts) -> str:
 def merge_list(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str) -> None:
     """Merges a list into its tables; its own one, whose times the child tables take over, is the last."""
     resource = walked.resource
+    recover_lists(build, walked)
     for table in dict.fromkeys([*walked.files, *_children(build, resource)]):
         if table != resource:
             merge_table(build, walked, table, run_id)
@@ -245,11 +247,6 @@ def merge_table(
 
 def _children(build: duckdb.DuckDBPyConnection, resource: str) -> list[str]:
     return [name for name in table_names(build, "raw") if name.startswith(f"{resource}__")]
-
-
-def columns_of(build: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-    """Names and types of a table's columns, in order."""
-    return {name: kind for name, kind, *_ in build.execute(f"DESCRIBE {table}").fetchall()}
 
 
 def _empty_columns(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str) -> list[str]:

@@ -41,6 +41,11 @@ def change_settings(
     return before
 
 
+def columns_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    """Names and types of a table's columns, in order."""
+    return {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
+
+
 Rows = list[dict[str, Any]]
 """Rows of a query, by the names of its columns."""
 

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from orderbridge.sources.decode.rows import QuarantinedRow
 from orderbridge.sources.decode.schema_inference import DecidedKind, FieldNames, KeptKinds
+from orderbridge.sources.decode.table_schema import FIELD
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.extract.ids import IdHashes
 from orderbridge.sources.extract.legacy_pages import AssumedEnd
@@ -151,6 +152,15 @@ class ListResult:
         return sum(
             getattr(sweep, what) for sweep in self.sweeps if sweep.number in self.used_sweeps
         )
+
+    def field_names(self, earlier: FieldNames) -> dict[str, dict[str, str]]:
+        """The names of fields, with those that this walk found: by table, by the path of the field."""
+        names = {table: dict(columns) for table, columns in earlier.items()}
+        for what, path in self.observations:
+            if what.endswith(f": {FIELD}"):
+                table, _, column = what.removesuffix(f": {FIELD}").rpartition(".")
+                names.setdefault(table, {})[path] = column
+        return names
 
     @property
     def is_whole(self) -> bool:

@@ -160,6 +160,25 @@ def test_numbers_in_floating_point_are_decimals_unless_version_0_3_made_them_tex
         assert numbers == [(Decimal(str(one)).quantize(Decimal("1e-9")), one) for one in every]
 
 
+def test_a_list_that_version_0_3_kept_as_an_object_has_its_child_table_from_the_next_run_on(
+    tmp_path: Path, platform: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    pipe = pipeline(tmp_path)
+    for n, key in enumerate(platform.state.ids("orders")):
+        items = [{"sku": "A"}, {"sku": "B"}][: 1 + (n < 2)]
+        platform.state.change("orders", key, {"items": items})
+    with pipe.managed_state() as state:
+        kinds = {'["items"]': ["object", 100], '["items","sku"]': ["text", 100]}
+        state["sources"] = {"public_v1": {"orders": {"kinds": kinds, "names": {}}}}
+    for _ in range(2):
+        pipe.run(public_v1().with_resources("orders"))
+        assert counts(pipe, "orders__items") == {"orders__items": COUNTS["orders"] + 2}
+    said = [message for message in caplog.messages if '["items"]' in message]
+    assert said == [
+        'orders: the field ["items"] is a list: its items are in a child table now, its columns get no values'
+    ]
+
+
 def test_the_dlt_sources_use_the_proxy_and_the_limits_of_the_settings(platform: Sandbox) -> None:
     with serving(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n") as proxy:
         os.environ["SOURCES__HTTP__PROXY"] = proxy.url

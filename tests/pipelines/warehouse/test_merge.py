@@ -24,6 +24,7 @@ from orderbridge.pipelines.warehouse.merge import (
     merge_list,
     shrink_reason,
 )
+from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources.decode.rows import InvalidRow, quarantine
 from orderbridge.sources.errors import BridgeError, Stopped
 from orderbridge.sources.extract.result import ListResult, Verdict
@@ -148,7 +149,7 @@ def test_a_number_in_a_column_of_texts_is_in_plain_form_and_after_a_whole_read_o
     for verdict, kept, loaded, kind, values, beside in cases:
         for row in (f"('1', {kept})", f"('2', {loaded})"):
             merge_list(build, orders(build, row, "('1', 'a')", verdict), "run")
-        assert merge.columns_of(build, "raw.orders")["total"] == kind
+        assert columns_of(build, "raw.orders")["total"] == kind
         rows = build.execute("SELECT total, _extra FROM raw.orders ORDER BY id").fetchall()
         assert rows == [(values[0], beside and f'{{"total":{beside}}}'), (values[1], None)]
         build.execute("DROP TABLE raw.orders; DROP TABLE raw.orders__lines")

@@ -12,6 +12,7 @@ import pytest
 
 from orderbridge.pipelines.warehouse import destination_changes, merge
 from orderbridge.pipelines.warehouse.destination import copy_to_destination
+from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources import resources
 from orderbridge.sources.contract import ORDER, RECORDS
 from orderbridge.sources.decode.rows import Page
@@ -82,7 +83,7 @@ def test_a_reserved_column_of_an_earlier_version_is_renamed_with_its_history() -
             ALTER TABLE raw.orders ADD COLUMN _hash BIGINT; ALTER TABLE raw.orders ADD COLUMN _hash_2 BIGINT"""
         )
         merge.rename_reserved(build)
-        columns = merge.columns_of(build, "raw.orders")
+        columns = columns_of(build, "raw.orders")
         assert ("_hash" in columns, "_hash_2" in columns, "_hash_3" in columns) == (
             False,
             True,
