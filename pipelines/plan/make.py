@@ -127,9 +127,12 @@ class PlanResult:
 def check_login_mode(kind: KindName, settings: LegacySettings) -> None:
     """Raises UsageError if the kind needs to know how customers log in, and no setting says so."""
     if KINDS[kind].has_login and settings.login_mode is None:
-        hint = "Set sources.legacy.login_mode (SOURCES__LEGACY__LOGIN_MODE) to `email` or `code`: "
-        hint += "orderbridge init sources.legacy.login_mode=email"
-        raise UsageError("it is not known how customers log in", hint)
+        raise UsageError(
+            "it is not known how customers log in",
+            "Answer it: orderbridge answer sources.legacy.login_mode email\n"
+            "  or:        orderbridge answer sources.legacy.login_mode code\n"
+            "  What your customers have: orderbridge questions sources.legacy.login_mode",
+        )
 
 
 def make_plan(

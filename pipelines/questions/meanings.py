@@ -38,7 +38,7 @@ from orderbridge.sources.settings import (
 )
 from orderbridge.sources.settings.setting import SETTINGS, Setting
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
-from orderbridge.transforms.questions import Answer, Evidence, Question, questions
+from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, questions
 
 
 class Meanings:
@@ -122,6 +122,18 @@ def _asked(one: Question, setting: Setting) -> AskedQuestion:
         choices=one.evidence.choices,
         holds_up=setting.holds_up,
         is_confirmable=one.state in ("assumed", "open") and one.evidence.proposal is not None,
+    )
+
+
+def without_evidence(setting: Setting) -> AskedQuestion:
+    """The question of a setting that no run has evidence about."""
+    return AskedQuestion(
+        id=setting.key,
+        text=setting.asks,
+        state="open",
+        reason="no run has evidence about it yet",
+        choices=[Choice(value) for value in setting.choices],
+        holds_up=setting.holds_up,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from orderbridge.pipelines.questions.meanings import Meanings
+from orderbridge.pipelines.questions.meanings import Meanings, without_evidence
 from orderbridge.pipelines.questions.model import (
     PRESSING,
     AnswerResult,
@@ -19,6 +19,7 @@ from orderbridge.pipelines.questions.model import (
     QuestionKind,
 )
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.setting import SETTINGS
 
 KINDS: Final[tuple[QuestionKind, ...]] = (Meanings(),)
 """The kinds of questions, the most pressing first."""
@@ -42,6 +43,8 @@ def find_question(name: str) -> AskedQuestion:
     known = {one.id: one for one in asked_questions(with_answered=True)}
     if name in known:
         return known[name]
+    if (setting := SETTINGS.get(name)) is not None and setting.asks:
+        return without_evidence(setting)
     near = get_close_matches(name, known, n=1) or [one for one in known if name in one]
     guess = f"Did you mean {near[0]}? " if near else ""
     raise UsageError(

@@ -40,7 +40,7 @@ from orderbridge.pipelines.warehouse.finding_history import (
     new_findings,
     record_findings,
 )
-from orderbridge.pipelines.warehouse.questions import RunQuestions, given_answers
+from orderbridge.pipelines.warehouse.questions import RunQuestions, answers_of_people
 from orderbridge.pipelines.warehouse.recent_rows import BATCH_ROWS_MIN
 from orderbridge.pipelines.warehouse.reviews import read_reviews
 from orderbridge.pipelines.warehouse.run import WarehouseRun
@@ -273,7 +273,7 @@ class Reconciling:
                 )
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
         accepted = Accepted.read(datetime.now(UTC))
-        given = given_answers("reconcile", read_source(build))
+        given = answers_of_people(read_source(build))
         questions = RunQuestions(build, given, accepted)
         settings = settings_in_force(self._settings, questions.answers)
         dates = DateContext(at, settings.date_order, settings.timezone)

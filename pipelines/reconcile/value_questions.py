@@ -15,23 +15,28 @@ import pandas as pd
 
 from orderbridge.pipelines.warehouse.questions import RunQuestions
 from orderbridge.sources.settings import ReconcileSettings
+from orderbridge.transforms.chance import Share
 from orderbridge.transforms.date_forms import DateOrder
-from orderbridge.transforms.date_questions import (
+from orderbridge.transforms.dates import ReadDates
+from orderbridge.transforms.findings import combine_findings, table_finding
+from orderbridge.transforms.questions import Answer, Question
+from orderbridge.transforms.value_questions import (
     COUNTRY,
     DATE_ORDER,
+    LOGIN_MODE,
     TIMEZONE,
     country_question,
+    login_question,
     order_question,
     zone_question,
 )
-from orderbridge.transforms.dates import ReadDates
-from orderbridge.transforms.findings import FINDINGS, combine_findings, table_finding
-from orderbridge.transforms.frames import frame
-from orderbridge.transforms.questions import Answer, Question
 
 _PHONES: Final = """
     SELECT if(phone_digits LIKE '00%', substr(phone_digits, 3, 3), NULL), count(*)
     FROM reconciled.customers WHERE phone_digits IS NOT NULL AND NOT is_missing GROUP BY 1"""
+_LOGINS: Final = """
+    SELECT count(*), count(DISTINCT email_normalized), count(DISTINCT nullif(trim(login_code), ''))
+    FROM reconciled.customers WHERE NOT is_missing"""
 _CONTRADICTED_IN: Final = {
     "customers": "created_at_contradicted",
     "promotions": "dates_contradicted",
@@ -65,16 +70,29 @@ def ask_about_values(
     """Adds the questions that are left when all lists are reconciled. Returns findings: what rows contradict."""
     answers = questions.answers
     order = order_question(read, answers.get(DATE_ORDER))
-    questions.add(zone_question(read, answers.get(TIMEZONE)), order, _country(build, answers))
-    if order is None or order.state != "contradicted":
-        return frame(FINDINGS)
-    return combine_findings(_contradicted_dates(order, read))
+    login = _login(build, answers)
+    questions.add(
+        zone_question(read, answers.get(TIMEZONE)), order, _country(build, answers), login
+    )
+    found: list[pd.DataFrame] = []
+    if order is not None and order.state == "contradicted":
+        found += _contradicted_dates(order, read)
+    if login is not None and login.state == "contradicted":
+        detail = f"{login.reason}; set {LOGIN_MODE}"
+        found.append(table_finding("customers", "login_mode_contradicted", detail))
+    return combine_findings(found)
 
 
 def _country(build: duckdb.DuckDBPyConnection, answers: Mapping[str, Answer]) -> Question | None:
     counts = dict(build.execute(_PHONES).fetchall())
     without_code = counts.pop(None, 0)
     return country_question(counts, without_code, answers.get(COUNTRY))
+
+
+def _login(build: duckdb.DuckDBPyConnection, answers: Mapping[str, Answer]) -> Question | None:
+    ((rows, emails, codes),) = build.execute(_LOGINS).fetchall()
+    logins = {"email": Share(emails, rows), "code": Share(codes, rows)}
+    return login_question(logins, answers.get(LOGIN_MODE))
 
 
 def _contradicted_dates(order: Question, read: Mapping[str, ReadDates]) -> list[pd.DataFrame]:

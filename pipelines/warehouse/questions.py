@@ -8,6 +8,7 @@ run, with the state and the evidence of each subject.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -19,6 +20,7 @@ from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources import __version__
+from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import (
     ANSWERS,
     DataSource,
@@ -89,6 +91,18 @@ def given_answers(section: str, source: DataSource) -> dict[str, Answer]:
         setting = SETTINGS[f"{section}.{name}"]
         if setting.asks and origin != ANSWERS:
             answers[setting.key] = Answer(str(setting.checked(value)), origin)
+    return answers
+
+
+def answers_of_people(source: DataSource) -> dict[str, Answer]:
+    """What people set or answered, by the id of the question. Raises UsageError for a wrong setting of `reconcile`.
+
+    A section that reconciling does not need may have errors: then nothing of it is known.
+    """
+    answers = given_answers("reconcile", source)
+    for section in dict.fromkeys(one.section for one in SETTINGS.values() if one.asks):
+        with suppress(UsageError):
+            answers |= given_answers(section, source)
     return answers
 
 

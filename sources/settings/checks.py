@@ -14,7 +14,7 @@ from zoneinfo import available_timezones
 
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.root import in_project
-from orderbridge.sources.settings.setting import Check, Secret
+from orderbridge.sources.settings.setting import Check, OneOf, Secret
 from orderbridge.sources.urls import checked_key, checked_proxy, checked_webhook
 
 
@@ -56,11 +56,9 @@ country: Final = _text(
 )
 
 
-def choice(*words: str) -> Check:
+def choice(*words: str) -> OneOf:
     """One of these words."""
-    return _text(
-        words.__contains__, f"one of {', '.join(words)}", "Set it to one of them, in lower case."
-    )
+    return OneOf(words)
 
 
 def _number(

@@ -58,18 +58,21 @@ class LegacySettings(Section, prefix="sources.legacy."):
         "email",
         default=None,
         asks="How do customers log in: by e-mail address or by login code?",
+        holds_up=("new customers",),
     )
     stock_semantics: Semantics = setting(
         checks.choice(*get_args(Semantics)),
         "`unknown`, `set` or `increment`: what sending a stock does to the present one",
         default="unknown",
         asks="Does a stock that is sent replace the present one (set), or is it added to it (increment)?",
+        holds_up=("changes of stock",),
     )
     price_semantics: Semantics = setting(
         checks.choice(*get_args(Semantics)),
         "`unknown`, `set` or `increment`: the same for a price",
         default="unknown",
         asks="Does a price that is sent replace the present one (set), or is it added to it (increment)?",
+        holds_up=("changes of prices",),
     )
 
     def __post_init__(self) -> None:

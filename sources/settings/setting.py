@@ -10,7 +10,24 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Final, NoReturn, dataclass_transform
 
+from orderbridge.sources.errors import UsageError
+
 Check = Callable[[str, object], object]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The check that a value is one of some words."""
+
+    words: tuple[str, ...]
+
+    def __call__(self, name: str, value: object) -> str:
+        """The word. Raises UsageError."""
+        if isinstance(value, str) and value in self.words:
+            return value
+        raise UsageError(
+            f"{name} is not one of {', '.join(self.words)}", "Set it to one of them, in lower case."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +55,11 @@ class Setting:
     is_secret: bool
     asks: str = ""
     holds_up: tuple[str, ...] = ()
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that it may be; none where other values are valid."""
+        return self.check.words if isinstance(self.check, OneOf) else ()
 
     @property
     def section(self) -> str:

@@ -11,11 +11,6 @@ import pyarrow as pa
 import pytest
 
 from orderbridge.transforms.chance import Share
-from orderbridge.transforms.date_questions import (
-    country_question,
-    order_question,
-    zone_question,
-)
 from orderbridge.transforms.dates import ReadDates
 from orderbridge.transforms.frames import column
 from orderbridge.transforms.keys import BOOKKEEPING
@@ -29,6 +24,12 @@ from orderbridge.transforms.questions import (
     Question,
     question,
     questions,
+)
+from orderbridge.transforms.value_questions import (
+    country_question,
+    login_question,
+    order_question,
+    zone_question,
 )
 from tests.pipelines.reconcile.in_parts import choose_fields
 from tests.transforms.test_order_fields import COUNT, CUSTOMERS, orders
@@ -143,6 +144,29 @@ def test_a_country_is_proposed_by_the_phones_that_have_a_code_and_never_used_unc
     few = country_question({"511": 9, "349": 9}, 500, None)
     assert few is not None
     assert few.evidence.proposal is None
+
+
+def test_how_customers_log_in_is_proposed_where_they_have_what_one_way_needs_and_not_the_other() -> (
+    None
+):
+    def asked(emails: int, codes: int, answer: Answer | None = None) -> Question:
+        logins = {"email": Share(emails, 100), "code": Share(codes, 100)}
+        found = login_question(logins, answer)
+        assert found is not None
+        return found
+
+    proposals = {(99, 0): "email", (3, 100): "code", (99, 99): None, (60, 0): None, (0, 0): None}
+    for counts, proposal in proposals.items():
+        found = asked(*counts)
+        assert (found.state, found.value, found.evidence.proposal) == ("open", None, proposal)
+    by_email = replace(ANSWERED, value="email", share=Share(99, 100))
+    assert asked(99, 0, by_email).state == "answered"
+    broken = asked(10, 90, by_email)
+    assert (
+        broken.reason
+        == "email is kept, but 10 of 100 customers have an e-mail address of their own"
+    )
+    assert login_question({"email": Share(0, 0), "code": Share(0, 0)}, None) is None
 
 
 def asked(choice: FieldChoice, field: str = "total") -> Question:

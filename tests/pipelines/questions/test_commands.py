@@ -30,6 +30,7 @@ def gross(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
     monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
     monkeypatch.setenv("RECONCILE__TIMEZONE", "America/Lima")
     monkeypatch.setenv("RECONCILE__COUNTRY", "PE")
+    monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "email")
     update(reconciled, *GROSS)
     reconcile()
     return reconciled

@@ -34,9 +34,9 @@ from orderbridge.pipelines.warehouse.questions import LINES
 from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
-from orderbridge.transforms.date_questions import TIMEZONE
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
 from orderbridge.transforms.promotions import promotions
+from orderbridge.transforms.value_questions import TIMEZONE
 from tests.pipelines.bridge import Bridge, pulled
 from tests.transforms.rows import values
 

@@ -1,7 +1,7 @@
-"""Questions about dates and phones: which of day and month is first, which time zone, which country.
+"""Questions about the values of lists: time zone, order of day and month, country of phones, how customers log in.
 
-In: how the dates of each list were read, and counts of phone numbers. Out: a question for each subject that the values
-do not decide.
+In: how the dates of each list were read, and counts of phones, e-mail addresses and login codes. Out: a question for
+each subject that the values do not decide.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from orderbridge.transforms.chance import Share
 from orderbridge.transforms.dates import ReadDates
 from orderbridge.transforms.phones import CALLING_CODES
-from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, is_broken, question
 
+LOGIN_MODE: Final = "sources.legacy.login_mode"
 DATE_ORDER: Final = "reconcile.date_order"
 TIMEZONE: Final = "reconcile.timezone"
 COUNTRY: Final = "reconcile.country"
@@ -92,6 +94,38 @@ def country_question(
         tuple(choices),
         proposal,
         reason=f"{without_code} phones have no calling code",
+        is_only_proposed=True,
+    )
+    return question(evidence, answer)
+
+
+def login_question(logins: Mapping[str, Share], answer: Answer | None) -> Question | None:
+    """The question how customers log in; None where no customer is listed.
+
+    It is proposed where nearly all customers have what is needed to log in one way, and few what the other way needs.
+
+    Args:
+        logins: by mode, the customers that have an address or a code that no other customer has, of all.
+        answer: in force.
+    """
+    if not any(share.rows for share in logins.values()):
+        return None
+    words = {"email": "an e-mail address of their own", "code": "a login code of their own"}
+    choices: list[Choice] = []
+    for mode, share in logins.items():
+        against = ""
+        text = f"{share.hits} of {share.rows} customers have {words[mode]}"
+        if answer is not None and mode == answer.value and is_broken(share, answer.share):
+            against = f"{mode} is kept, but {text}"
+        choices.append(Choice(mode, text, share, against))
+    likely = [mode for mode, share in logins.items() if share.part >= _LIKELY_MIN]
+    unlikely = [mode for mode, share in logins.items() if share.part <= 1 - _LIKELY_MIN]
+    proposal = likely[0] if len(likely) == 1 and len(unlikely) == 1 else None
+    evidence = Evidence(
+        LOGIN_MODE,
+        tuple(choices),
+        proposal,
+        reason="the customers do not show it",
         is_only_proposed=True,
     )
     return question(evidence, answer)
