@@ -214,7 +214,8 @@ def merge_table(
     resource = walked.resource
     # Without a join, DuckDB writes in parallel and to a smaller file.
     is_first = not _number(build, f'SELECT count(*) FROM raw."{resource}"')
-    first_seen = "$at" if is_first else "coalesce(o._first_seen_at, $at)"
+    # A clock that was ahead wrote times that are still to come.
+    first_seen = "$at" if is_first else "least(o._first_seen_at, $at)"
     marked = (
         "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
     )
@@ -238,7 +239,10 @@ def merge_table(
             """)
     if exists and not (is_first and parts):
         parts.append(f"""
-            SELECT o.* REPLACE ({marked}::TIMESTAMPTZ AS _missing_since)
+            SELECT o.* REPLACE (
+                least(o._first_seen_at, {marked})::TIMESTAMPTZ AS _first_seen_at,
+                least(o._last_seen_at, {marked})::TIMESTAMPTZ AS _last_seen_at,
+                {marked}::TIMESTAMPTZ AS _missing_since)
             FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"
             """)
     sql = f'CREATE OR REPLACE TABLE raw."{table}" AS {" UNION ALL BY NAME ".join(parts)}'

@@ -203,7 +203,8 @@ def record_observations(
     pairs = sorted(set(observed))
     build.execute(
         """INSERT INTO ops.observations SELECT unnest($whats), unnest($values), $run, $at, $run, $at
-        ON CONFLICT DO UPDATE SET last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at""",
+        ON CONFLICT DO UPDATE SET first_seen_at = least(first_seen_at, excluded.last_seen_at),
+            last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at""",
         {
             "whats": [what for what, _ in pairs],
             "values": [value for _, value in pairs],

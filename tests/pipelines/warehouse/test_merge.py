@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -246,3 +247,27 @@ def test_a_cursor_that_is_closed_meanwhile_is_not_interrupted() -> None:
     with interruptible(cursor, stop):
         stop.set()
         assert is_interrupting.wait(5)
+
+
+def test_after_a_clock_that_was_ahead_no_row_was_last_seen_before_it_was_first_seen(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    first = orders(build, "('a', 1), ('b', 2)", "('a', 'x'), ('b', 'y')")
+    today = first.ended_at
+    first.ended_at += timedelta(days=1)
+    merge_list(build, first, "run 1")
+    second = orders(build, "('b', 2), ('c', 3)", "('b', 'y'), ('c', 'z')")
+    second.ended_at = today
+    merge_list(build, second, "run 2")
+    sql = "SELECT {}, _first_seen_at, _last_seen_at, _missing_since FROM raw.{} ORDER BY ALL"
+    for table, key in (("orders", "id"), ("orders__lines", "order_id")):
+        assert build.execute(sql.format(key, table)).fetchall() == [
+            ("a", today, today, today),
+            ("b", today, today, None),
+            ("c", today, today, None),
+        ]
+    ops.create_missing(build)
+    for run, at in (("run 1", first.ended_at), ("run 2", today)):
+        ops.record_observations(build, run, at, [("rate_limit", "none")])
+    observed = build.execute("SELECT first_seen_at, last_seen_at FROM ops.observations").fetchall()
+    assert observed == [(today, today)]
