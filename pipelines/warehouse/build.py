@@ -7,6 +7,7 @@ on disk. Readers never open the file that is being built (a polling reader makes
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -17,6 +18,7 @@ import duckdb
 
 from orderbridge.pipelines.warehouse.lock import run_lock, warn_of_writer
 from orderbridge.pipelines.warehouse.sql import sql_text, table_names
+from orderbridge.sources import __version__
 from orderbridge.sources.disk import (
     PRIVATE_FILE,
     copy_access,
@@ -70,8 +72,8 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
         path: of the file; None: the setting `warehouse.path`.
 
     Raises:
-        UsageError: the file does not exist, is not a DuckDB file of this version or 0.2, or others can write to its
-            folder.
+        UsageError: the file does not exist, is not a DuckDB file of this version or an earlier one from 0.2 on, or
+            others can write to its folder.
     """
     file = own_path(Path(path)) if path is not None else warehouse_path()
     if not file.is_file():
@@ -79,15 +81,39 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
         raise UsageError(f"there is no warehouse at {file}", hint)
     connection = connect(file, read_only=True)
     connection.execute("SET TimeZone = 'UTC'")
-    if set(table_names(connection, "ops")) >= {
-        "runs",
-        "coverage",
-    } and "warehouse" not in table_names(connection, "ops"):
+    try:
+        _check_version(connection, file)
+    except BaseException:
         connection.close()
+        raise
+    return connection
+
+
+def _check_version(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Raises UsageError for a file of version 0.1, and for one whose last run was of a newer version than this one.
+
+    Patch versions read each other's files.
+    """
+    tables = set(table_names(connection, "ops"))
+    if not tables >= {"runs", "coverage"}:
+        return
+    if "warehouse" not in tables:
         raise UsageError(
             f"{file} was written by orderbridge 0.1", "Run 0.2 with it once: docs/upgrade.md."
         )
-    return connection
+    last = connection.execute("SELECT version FROM ops.runs ORDER BY rowid DESC LIMIT 1").fetchone()
+    written_by = last[0] if last is not None else None
+    if written_by and _minor_version(written_by) > _minor_version(__version__) > ():
+        raise UsageError(
+            f"{file} was written by a newer orderbridge ({written_by}); this one is {__version__}",
+            f"Install that version or a newer one: pip install 'orderbridge>={written_by}'",
+        )
+
+
+def _minor_version(version: str) -> tuple[int, ...]:
+    """Major and minor number of a version; empty where it has none, as in a checkout that is not installed."""
+    numbers = re.match(r"([0-9]+)\.([0-9]+)", version)
+    return tuple(map(int, numbers.groups())) if numbers else ()
 
 
 def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
@@ -212,6 +238,7 @@ class Build:
         if self._copied:
             shutil.copyfile(self.path, self.file)
         connection = connect(self.file, read_only=False)
+        _check_version(connection, self.path)
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(f"SET temp_directory = {sql_text(self.run_folder / 'spill')}")
         connection.execute(f"SET allowed_directories = [{sql_text(self.run_folder)}]")

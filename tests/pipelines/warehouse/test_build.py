@@ -22,7 +22,7 @@ from unittest import mock
 import duckdb
 import pytest
 
-from orderbridge.pipelines.warehouse import lock
+from orderbridge.pipelines.warehouse import build, lock
 from orderbridge.pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from orderbridge.pipelines.warehouse.destination_errors import destination_errors
 from orderbridge.pipelines.warehouse.failure import (
@@ -92,12 +92,41 @@ def test_duckdb_1_2_opens_the_file_and_0_1_is_refused(
     path = tmp_path / "w.duckdb"
     built(
         path,
-        "CREATE SCHEMA ops; CREATE TABLE ops.runs (run_id VARCHAR); CREATE TABLE ops.coverage (run_id VARCHAR)",
+        "CREATE SCHEMA ops; CREATE TABLE ops.runs (version VARCHAR); CREATE TABLE ops.coverage (run_id VARCHAR)",
     )
     with pytest.raises(UsageError, match=r"written by orderbridge 0\.1\n  Run 0\.2 with it once"):
         open_warehouse(path)
-    built(path, "CREATE TABLE ops.warehouse (organization VARCHAR)")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE ops.warehouse (organization VARCHAR)")
     open_warehouse(path).close()
+
+
+def test_a_warehouse_that_a_newer_version_wrote_is_refused_and_stays_as_it_is(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh.pull("promotions")
+    version = "SELECT version FROM ops.runs"
+    for own, written_by, is_refused in (
+        ("0.4.0", "0.4.9", False),
+        ("0.10.2", "0.9.0", False),
+        ("0", "0.4.0", False),
+        ("0.9.3", "0.10.0", True),
+        ("0.4.0", "1.0.0.dev1", True),
+    ):
+        monkeypatch.setattr(build, "__version__", own)
+        with duckdb.connect(str(fresh.path)) as connection:
+            connection.execute("UPDATE ops.runs SET version = ?", [written_by])
+        for command in (("status",), ("reconcile",), ("pull", "promotions"), ("report",)):
+            before = fresh.path.read_bytes()
+            done = fresh.command(*command)
+            if not is_refused:
+                assert done.code == 0, done.said
+                break
+            words = f"was written by a newer orderbridge ({written_by}); this one is {own}"
+            assert (done.code, words in done.err) == (2, True), done.said
+            assert f"pip install 'orderbridge>={written_by}'" in done.err
+            assert fresh.path.read_bytes() == before
+    assert fresh.one(version) == "1.0.0.dev1"
 
 
 def test_what_another_wrote_or_keeps_a_log_stays_out_and_the_mode_is_kept_but_for_all_users(
