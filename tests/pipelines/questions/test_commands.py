@@ -16,6 +16,13 @@ from tests.pipelines.bridge import Bridge, Done
 
 TOTAL = "reconcile.order_total"
 STATUS = "reconcile.order_status"
+SETTINGS = """
+[reconcile]
+timezone = "America/Lima"
+country = "PE"
+[sources.legacy]
+login_mode = "email"
+"""
 GROSS = (
     "ALTER TABLE raw.orders ADD COLUMN IF NOT EXISTS grand_total DECIMAL(38, 9)",
     "UPDATE raw.orders SET grand_total = total * 1.21",
@@ -27,10 +34,8 @@ GROSS = (
 def gross(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
     """A shop with two totals, reconciled: the lines do not say which one is the revenue."""
     (reconciled.folder / ".dlt").mkdir(exist_ok=True)
+    (reconciled.folder / ".dlt/config.toml").write_text(SETTINGS, "utf-8")
     monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
-    monkeypatch.setenv("RECONCILE__TIMEZONE", "America/Lima")
-    monkeypatch.setenv("RECONCILE__COUNTRY", "PE")
-    monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "email")
     update(reconciled, *GROSS)
     reconcile()
     return reconciled
