@@ -37,6 +37,7 @@ from orderbridge.sources.decode.ndjson import (
     text_array,
 )
 from orderbridge.sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
+from orderbridge.sources.decode.schema_inference import round_decimal
 from orderbridge.sources.decode.table_schema import (
     ABSENT,
     DECIMAL,
@@ -122,7 +123,8 @@ def _decoder(names: tuple[str, ...], array: str) -> msgspec.json.Decoder[Any]:
 
 
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_DECIMAL: Final = re.compile(r"-?[0-9]{1,29}(\.[0-9]+)?")
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,29}(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+_DECIMALS: Final = ("decimal_text", "number")
 _EXPECTED: Final = {"text": "string", "date": "date YYYY-MM-DD", "decimal_text": "decimal"}
 """Types in the words of a reason, where these are not the contract's own."""
 
@@ -167,7 +169,9 @@ def _lines_of(
         shown: takes the observations.
         path: of the object in its row, to be followed by the name of a field.
     """
-    (key, place), values, mistyped = row, list[object](), set[str]()
+    key, place = row
+    values: list[object] = []
+    inexact: set[str] = set()
     for field in table.fields:
         value = item.get(field.name)
         if value is None and field.required:
@@ -177,11 +181,12 @@ def _lines_of(
         )
         values.append(read)
         if not is_exact:
-            mistyped.add(field.name)
+            inexact.add(field.name)
+        if not is_exact and field.type not in _DECIMALS:
             shown[f"{table.name}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
-    is_plain = not table.children and not mistyped and item.keys() <= table.known
+    is_plain = not table.children and not inexact and item.keys() <= table.known
     raw = {} if is_plain else rows.fields(data)
-    extra = rows.text_of_fields(raw, (raw.keys() - table.known) | mistyped).decode()
+    extra = rows.text_of_fields(raw, (raw.keys() - table.known) | inexact).decode()
     shown.update((f"{table.name}: {UNKNOWN}", name) for name in item if name not in table.known)
     yield table.name, [*places, *values, None if extra == "{}" else extra, *place]
     for child in table.children:
@@ -200,15 +205,17 @@ def _lines_of(
 
 
 def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
-    """A value that is not null as its column holds it, and whether it is of the interface's type.
+    """A value that is not null as its column holds it, and whether the column holds it as it is.
+
+    It does not where a decimal is rounded, or where a text is a number or a date is another string.
 
     Raises:
-        InvalidRow: it is not, and neither a number for a text nor a string for a date.
+        InvalidRow: it is of another type than the interface's, or too large for the column.
     """
     if isinstance(value, str) or field.type == "object":
         rows.check_nul(value, path)
-    if isinstance(value, str) and field.type in ("decimal_text", "number"):
-        return _decimal(value, path), True
+    if isinstance(value, str) and field.type in _DECIMALS:
+        return _decimal(value, path)
     if isinstance(value, Number):
         match field.type:
             case "text":
@@ -252,16 +259,14 @@ def _date(value: str) -> date | None:
         return None
 
 
-def _decimal(value: str, path: str) -> object:
+def _decimal(value: str, path: str) -> tuple[object, bool]:
     is_number = isinstance(value, Number) or _DECIMAL.fullmatch(value)
     if not is_number or (number := rows.exact(Number(value))) is None:
         raise InvalidRow(f"{path}: expected decimal, found another {rows.kind(value)}")
-    try:
-        return pa.scalar(number, DECIMAL).as_py()
-    except pa.ArrowInvalid:
-        raise InvalidRow(
-            f"{path}: expected decimal, found more than 9 decimals or 29 digits"
-        ) from None
+    rounded = round_decimal(number)
+    if rounded is None:
+        raise InvalidRow(f"{path}: expected decimal, found more than 29 digits before the point")
+    return rounded, rounded == number
 
 
 _PLAIN_DECIMAL: Final = r"^-?[0-9]{1,29}(\.[0-9]{1,9})?$"

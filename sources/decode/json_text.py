@@ -192,8 +192,8 @@ def rounded(parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
 
 def _plain_decimals(numbers: pa.Array) -> pa.StringArray:
     """Parsed decimals in plain form, as `rows.canonical` writes them."""
-    texts = pc.cast(numbers, pa.string())  # each has 38 decimals, or an exponent
-    texts = pc.if_else(pc.equal(texts, text_scalar("0E-38")), text_scalar("0.0"), texts)
+    texts = pc.cast(numbers, pa.string())  # each has all decimals of its type, or an exponent
+    texts = pc.if_else(pc.starts_with(texts, "0E"), text_scalar("0.0"), texts)
     plain = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
     is_small = pc.match_substring(texts, "E")  # below 0.000001
     if not pc.any(is_small).as_py():
