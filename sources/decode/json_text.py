@@ -40,9 +40,9 @@ from orderbridge.sources.decode.schema_inference import (
 from orderbridge.sources.decode.table_schema import DECIMAL
 
 _compact: Final = partial(msgspec.json.format, indent=-1)
-_PARSED_DECIMAL: Final = pa.decimal256(76, 38)
+_LONG_DECIMAL: Final = pa.decimal256(76, 38)
 """Arrow reads each number of up to 38 decimals into it as it is written; `rounded` makes a column's `DECIMAL` of it."""
-_DECIMALS: Final = pa.list_(_PARSED_DECIMAL)
+_WITH_DECIMALS: Final = (DECIMAL, _LONG_DECIMAL, pa.list_(DECIMAL), pa.list_(_LONG_DECIMAL))
 _CACHE_MAX: Final = 100_000
 _PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
 
@@ -66,7 +66,7 @@ def parse_type(root: InferredNode, key: str) -> DeclaredType:
     leaves: list[tuple[str, pa.DataType | None]] = []
     declared = _struct(root, leaves, key)
     types = [kind for _, kind in leaves]
-    decimals = frozenset(name for name, kind in leaves if kind in (_PARSED_DECIMAL, _DECIMALS))
+    decimals = frozenset(name for name, kind in leaves if kind in _WITH_DECIMALS)
     return DeclaredType(declared, None in types, decimals)
 
 
@@ -98,7 +98,7 @@ def _key_type(node: InferredNode) -> pa.DataType | None:
 def _leaf(node: InferredNode) -> pa.DataType | None:
     """The type of a field; None for one that is left out."""
     if node.kind == "list":
-        return _list_type(node.items)
+        return _list_type(node)
     if node.kind == "empty":  # the parser rejects anything else, so that it is noticed
         empty = {Count.EMPTY_OBJECT: pa.struct([]), Count.EMPTY_LIST: pa.list_(pa.null())}
         return (
@@ -109,16 +109,21 @@ def _leaf(node: InferredNode) -> pa.DataType | None:
             else pa.null()
         )
     if node.kind == "decimal":
-        return _PARSED_DECIMAL
+        return _decimal_type(node)
     if node.kind == "text" and node.seen - TEXTS:
         return None
     return None if node.kind == "json" else ARROW[node.kind]
 
 
-def _list_type(items: set[Count]) -> pa.DataType | None:
+def _decimal_type(node: InferredNode) -> pa.DataType:
+    return _LONG_DECIMAL if node.has_long_decimals else DECIMAL
+
+
+def _list_type(node: InferredNode) -> pa.DataType | None:
     """The type of lists, where Arrow can parse them and write them again."""
+    items = node.items
     if items and items <= {Count.WHOLE, Count.DECIMAL}:
-        return _DECIMALS if Count.DECIMAL in items else pa.list_(pa.int64())
+        return pa.list_(_decimal_type(node) if Count.DECIMAL in items else pa.int64())
     return pa.list_(pa.string()) if items and items <= TEXTS else None
 
 

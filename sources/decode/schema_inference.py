@@ -84,6 +84,7 @@ DECIMAL_TEXT: Final = r"^-?(0|[1-9][0-9]{0,28})(\.[0-9]+)?$"
 _NUMERIC: Final = re.compile(NUMERIC_TEXT.replace("$", r"\Z"))
 _WHOLE_TEXT: Final = re.compile(WHOLE_TEXT.replace("$", r"\Z"))
 _DECIMAL_TEXT: Final = re.compile(DECIMAL_TEXT.replace("$", r"\Z"))
+_LONG_DECIMALS: Final = re.compile(rf"\.[0-9]{{{DECIMAL.scale + 1}}}|[eE]-")
 _INDEX: Final = re.compile(r"0|[1-9][0-9]*")
 
 
@@ -186,6 +187,7 @@ class Count(IntEnum):
 _NUMBERS: Final = (Count.WHOLE, Count.DECIMAL, Count.LARGE)
 _NUMERIC_TEXTS: Final = (Count.WHOLE_TEXT, Count.DECIMAL_TEXT, Count.LARGE_TEXT)
 _NOT_WHOLE: Final = (Count.DECIMAL, Count.LARGE, Count.DECIMAL_TEXT, Count.LARGE_TEXT)
+_DECIMALS: Final = (Count.DECIMAL, Count.DECIMAL_TEXT)
 _LARGE: Final = (Count.LARGE, Count.LARGE_TEXT)
 _BOOLEANS: Final = (Count.TRUE, Count.FALSE)
 TEXTS: Final = frozenset({*_NUMERIC_TEXTS, Count.TEXT, Count.EMPTY_TEXT})
@@ -208,6 +210,7 @@ class InferredNode:
         name: that a person declared.
         fields: of the object, or of the objects in the list.
         is_wide: objects with too many fields were seen: more are not looked at.
+        has_long_decimals: numbers with more decimals than a column holds may be among the scalars or the items.
         seen: what the scalars are. Null does not count: every column takes it.
         items: what the items of lists are; `OTHER_ITEM` for null, objects and lists.
         counts: of the values, but null.
@@ -221,6 +224,7 @@ class InferredNode:
     name: str | None = None
     fields: dict[str, InferredNode] = field(default_factory=dict)
     is_wide: bool = False
+    has_long_decimals: bool = False
     seen: set[Count] = field(default_factory=set)
     items: set[Count] = field(default_factory=set)
     counts: Counter[Count] = field(default_factory=Counter)
@@ -242,13 +246,21 @@ class InferredNode:
             self._widen_items(value, budget)
             self.counts[_list_count(value)] += 1
         elif value is not None:
-            self.counts[count := scalar_count(value)] += 1
+            count = self._scalar(value)
+            self.counts[count] += 1
             self.seen.add(count)
+
+    def _scalar(self, value: object) -> Count:
+        """What a scalar or an item is counted as."""
+        count = scalar_count(value)
+        if count in _DECIMALS and _LONG_DECIMALS.search(str(value)):
+            self.has_long_decimals = True
+        return count
 
     def _widen_items(self, value: list[object], budget: NodeBudget) -> None:
         for item in value:
             is_other = item is None or isinstance(item, (dict, list))
-            self.items.add(Count.OTHER_ITEM if is_other else scalar_count(item))
+            self.items.add(Count.OTHER_ITEM if is_other else self._scalar(item))
             if isinstance(item, dict):
                 self.counts[Count.OBJECT_ITEM] += 1
                 self._widen_fields(item, budget)

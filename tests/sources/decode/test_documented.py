@@ -66,7 +66,9 @@ INVOICE = Record(
         ('"10.5"', "10.5"), ('"010"', "10"), ('"+1"', None), ('"1e3"', "1000"), ('"1."', None), ('" 1"', None),
     ],
 )  # fmt: skip
-def test_a_number_is_a_decimal_that_is_rounded_at_most_or_refused(value: str, held: str | None) -> None:
+def test_a_number_is_a_decimal_that_is_rounded_at_most_or_refused(
+    value: str, held: str | None
+) -> None:
     text = f'{{"id":1,"total":{value}}}'
     if held is None:
         assert reason(INVOICE, text).startswith("total: expected ")
