@@ -31,6 +31,7 @@ from orderbridge.pipelines.reconcile.orders import (
     reconcile_orders,
 )
 from orderbridge.pipelines.reconcile.parts import Findings, Mapper, Parts, folder_of
+from orderbridge.pipelines.reconcile.recent_amounts import lost_line_amounts, lost_totals
 from orderbridge.pipelines.warehouse import coverage, ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.questions import LINES, RunQuestions
@@ -179,6 +180,9 @@ def _orders(inputs: StepInputs) -> Entity:
     if choice.fields.customer_id is not None and not customers.unknown and not gap:
         fewer = fewer_known_customers(recent, choice.fields.customer_id, inputs.accepted)
         inputs.findings.add(combine_findings([*fewer]))
+    if choice.fields.total is not None:
+        lost = lost_totals(recent, choice.fields.total, inputs.accepted)
+        inputs.findings.add(combine_findings([*lost]))
     used = choice.fields.columns()
     proposed: dict[str, str] = {}
     for name, column in used.items():
@@ -196,7 +200,10 @@ def _cancelled_values(settings: ReconcileSettings) -> tuple[str, ...] | None:
 def _order_lines(inputs: StepInputs) -> Entity:
     if inputs.lines is None:
         return Entity(frame(ORDER_LINES), raw_rows=0)
-    return Entity(raw_rows=reconcile_lines(inputs.parts, inputs.lines))
+    raw_rows = reconcile_lines(inputs.parts, inputs.lines)
+    lost = lost_line_amounts(inputs.recent("orders"), inputs.lines, inputs.accepted)
+    inputs.findings.add(combine_findings([*lost]))
+    return Entity(raw_rows=raw_rows)
 
 
 def _customer_orders(inputs: StepInputs) -> Entity:

@@ -37,7 +37,7 @@ from orderbridge.sources.errors import BridgeError, LockedError, UsageError
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
 from orderbridge.transforms.promotions import promotions
 from orderbridge.transforms.value_questions import TIMEZONE
-from tests.pipelines.bridge import Bridge, pulled
+from tests.pipelines.bridge import Bridge, bridge, pulled
 from tests.transforms.rows import values
 
 
@@ -495,3 +495,31 @@ def test_more_fields_than_columns_are_in_extra_and_one_finding(fresh: Bridge) ->
     assert fresh.code() == 0
     assert fresh.rows("SELECT DISTINCT field699 FROM raw.orders") == [("699",)]
     assert fresh.one(places) == before + 1, "and no other field became a column"
+
+
+def test_amounts_of_new_orders_that_cannot_be_read_any_more_are_an_error(tmp_path: Path) -> None:
+    with bridge(tmp_path, orders=200, customers=5) as shop:
+        orders = shop.platform.state.ids("orders")
+
+        def night(first: int, last: int, written: str) -> int:
+            """As the platform writes amounts as texts, with a point until then."""
+            for n, order in enumerate(orders[first:last], first):
+                total = written.format(n + 0.5)
+                lines = [{"sku": "A", "quantity": "2.5", "unitPrice": total}]
+                shop.platform.state.change("orders", order, {"total": total, "lines": lines})
+            assert shop.code() == 0
+            return reconcile().exit_code
+
+        assert night(0, 200, "{}") == 0
+        assert night(0, 30, "{}0") == 0
+        assert night(30, 60, "{} soles") == 9
+        words = "0 of 30 changed rows with an amount there have one that can be read, 100% of"
+        for place in ("orders: total", "orders__lines: unit_price"):
+            (detail,) = details(shop, f"rule = 'amounts_lost' AND detail LIKE '{place}%'")
+            assert detail.startswith(f"{place}: {words}")
+        assert shop.one("SELECT count(*) FROM raw.orders WHERE total LIKE '%soles'") == 30
+        assert reconcile().exit_code == 9, "until it is accepted"
+        accept("orders.amounts_lost", "orders: total")
+        accept("orders.amounts_lost", "orders__lines: unit_price")
+        assert reconcile().exit_code == 0
+        assert night(60, 90, "{} soles") == 0
