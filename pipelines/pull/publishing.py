@@ -90,7 +90,11 @@ def _kept(file: Path, read: Collection[str]) -> Iterator[bytes]:
                     yield line
 
 
-MERGE_SETTINGS: Final = {"memory_limit": "384MB", "threads": 4, "checkpoint_threshold": "1KB"}
+MERGE_SETTINGS: Final = {
+    "memory_limit": "384MB",
+    "threads": min(4, os.cpu_count() or 1),
+    "checkpoint_threshold": "1KB",
+}
 """Of DuckDB while it merges: by default it uses most of the machine's memory (each thread needs its share), and writes
 the last, partly filled row group of a table (up to 122,880 rows) to the log before it writes it to the file."""
 _QUARANTINE_HINT: Final = (
