@@ -74,6 +74,7 @@ def print_reconcile(result: ReconcileResult, style: Style) -> None:
         "new_findings": [asdict(one) for one in result.new],
         "findings": [dict(zip(columns, finding, strict=True)) for finding in findings],
         "accepted": result.accepted,
+        "new_questions": result.new_questions,
         "order_fields": result.order_fields,
         "proposed": result.proposed,
         "exit_code": result.exit_code,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -83,6 +84,11 @@ def command(
     return result.exit_code
 
 
+def new_question(question: str) -> str:
+    """A question that is asked for the first time, with the command that shows it."""
+    return f"new question: orderbridge questions {shlex.quote(question)}"
+
+
 def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]:
     """What a run did: lists, what is wrong with one, tables, findings, the match, and where it was published."""
     from orderbridge.pipelines.warehouse.finding_history import in_words
@@ -111,6 +117,7 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
         kept = f" ({old} of the last comparison with the ERP)" if old else ""
         listed = f"findings: {shown}{kept}{new}; --verbose lists them, orderbridge report says what to do"
         lines += [listed, *(f"  {one}" for one in reconciled.named)] if shown else []
+        lines += [new_question(one) for one in reconciled.new_questions]
         lines += (
             reconcile_command.match_lines(reconciled.match, brief=True) if reconciled.match else []
         )

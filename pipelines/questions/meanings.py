@@ -15,11 +15,11 @@ from difflib import get_close_matches
 import duckdb
 
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
+from orderbridge.pipelines.warehouse.answers import RunAnswers
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.questions import (
     LINES,
     first_asked,
-    given_answers,
     last_assumptions,
     last_evidence,
 )
@@ -51,9 +51,7 @@ class Meanings:
     def asked(self) -> list[AskedQuestion]:
         """See `QuestionKind`. None where no run of this version has reconciled."""
         evidence, assumptions, first, source = _last_run()
-        given: dict[str, Answer] = {}
-        for section in dict.fromkeys(SETTINGS[one.question].section for one in evidence):
-            given |= given_answers(section, source)
+        given = RunAnswers.read().in_force(source)
         made = questions(evidence, {**assumptions, **given})
         overridden = _overridden(given)
         return [

@@ -36,6 +36,7 @@ from orderbridge.pipelines.warehouse import coverage, ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.questions import LINES, RunQuestions
 from orderbridge.pipelines.warehouse.recent_rows import RecentRows
+from orderbridge.pipelines.warehouse.reviews import Review
 from orderbridge.sources.settings import ReconcileSettings
 from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
 from orderbridge.transforms.dates import DateContext, ReadDates
@@ -63,6 +64,7 @@ class StepInputs:
         dates: the instant of the run, and how dates are read.
         map_tasks: maps a function over parts of tables.
         accepted: changes that a person has accepted.
+        reviews: what people decided about pairs of the match with the ERP.
         questions: the answers in force, and what the steps ask.
         findings: what the steps find.
         parts: reads and writes long tables.
@@ -77,6 +79,7 @@ class StepInputs:
     dates: DateContext
     map_tasks: Mapper
     accepted: Accepted
+    reviews: Mapping[str, Review]
     questions: RunQuestions
     findings: Findings = field(init=False)
     parts: Parts = field(init=False)

@@ -17,7 +17,7 @@ from orderbridge.pipelines.reconcile.entities import StepInputs
 from orderbridge.pipelines.reconcile.erp_files import ErpCustomers
 from orderbridge.pipelines.reconcile.match import match_lines
 from orderbridge.pipelines.warehouse import ops
-from orderbridge.pipelines.warehouse.reviews import read_reviews, review_frame
+from orderbridge.pipelines.warehouse.reviews import review_frame
 from orderbridge.pipelines.warehouse.sql import replace, table_names
 from orderbridge.sources.errors import BridgeError
 from orderbridge.transforms.erp.match_keys import MATCH_KEYS
@@ -74,7 +74,7 @@ def match_customers(
         return None, from_arrow(
             build.sql(_KEPT_FINDINGS).to_arrow_table()
         ) if "exceptions" in kept else frame(FINDINGS)
-    reviews = review_frame(read_reviews().values())
+    reviews = review_frame(inputs.reviews.values())
     match_findings, repeated = match_lines(inputs.parts, erp.rows, inputs.settings.country, reviews)
     totals = _totals(build, len(erp.rows), repeated)
     recorded = {**totals, "refused": len(erp.refused), "skipped": erp.skipped}

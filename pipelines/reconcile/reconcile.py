@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal
@@ -33,16 +33,15 @@ from orderbridge.pipelines.reconcile.odd_values import lost_values
 from orderbridge.pipelines.reconcile.parts import Mapper, folder_of
 from orderbridge.pipelines.reconcile.value_questions import ask_about_values, settings_in_force
 from orderbridge.pipelines.warehouse import coverage, merge, ops
-from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.answers import RunAnswers
 from orderbridge.pipelines.warehouse.build import warehouse_errors
 from orderbridge.pipelines.warehouse.finding_history import (
     NewFindings,
     new_findings,
     record_findings,
 )
-from orderbridge.pipelines.warehouse.questions import RunQuestions, answers_of_people
+from orderbridge.pipelines.warehouse.questions import RunQuestions
 from orderbridge.pipelines.warehouse.recent_rows import BATCH_ROWS_MIN
-from orderbridge.pipelines.warehouse.reviews import read_reviews
 from orderbridge.pipelines.warehouse.run import WarehouseRun
 from orderbridge.pipelines.warehouse.schema_changes import enumeration
 from orderbridge.pipelines.warehouse.source import read_source
@@ -55,6 +54,7 @@ from orderbridge.transforms.dates import DateContext, ReadDates
 from orderbridge.transforms.findings import combine_findings, rule_findings
 from orderbridge.transforms.frames import constant
 from orderbridge.transforms.phones import CALLING_CODES
+from orderbridge.transforms.questions import Question
 
 steps = logging.getLogger("orderbridge.steps")
 MEMORY_MB: Final = 350
@@ -78,6 +78,8 @@ class ReconcileResult:
         findings: entity, rule, severity and number of those that nobody has accepted, the most severe first.
         new: those of `findings` that the run before did not have, by rule.
         accepted: the number of accepted findings.
+        questions: those that are open, assumed or contradicted.
+        new_questions: the ids of those that are asked for the first time.
         fail_on: see `FailOn`.
         order_fields: the columns of the raw orders by the field that they hold; None where no column is known.
         proposed: those of `order_fields` that no setting names, with their evidence.
@@ -92,6 +94,8 @@ class ReconcileResult:
     findings: list[tuple[str, str, str, int]] = field(default_factory=list)
     new: list[NewFindings] = field(default_factory=list)
     accepted: int = 0
+    questions: list[Question] = field(default_factory=list)
+    new_questions: list[str] = field(default_factory=list)
     fail_on: FailOn = "error"
     order_fields: dict[str, str | None] = field(default_factory=dict)
     proposed: dict[str, str] = field(default_factory=dict)
@@ -185,8 +189,7 @@ class Reconciling:
     ) -> None:
         files, self._fail_on = files or ErpFiles(), fail_on
         self._forget = files.forget
-        Accepted.read(datetime.now(UTC))
-        read_reviews()
+        self._answers = RunAnswers.read()
         self._settings = settings or reconcile_settings()
         country = self._settings.country
         if country is not None and country not in CALLING_CODES:
@@ -272,12 +275,13 @@ class Reconciling:
                     f"Keep one row of each, with DuckDB: {_KEEP_ONE.format(table=name)}",
                 )
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
-        accepted = Accepted.read(datetime.now(UTC))
-        given = answers_of_people(read_source(build))
+        accepted = self._answers.accepted
+        given = self._answers.in_force(read_source(build))
         questions = RunQuestions(build, given, accepted)
         settings = settings_in_force(self._settings, questions.answers)
         dates = DateContext(at, settings.date_order, settings.timezone)
-        inputs = StepInputs(build, run_id, settings, dates, map_tasks, accepted, questions)
+        reviews = self._answers.reviews
+        inputs = StepInputs(build, run_id, settings, dates, map_tasks, accepted, reviews, questions)
         result.never_read = [name for name in LISTS if name not in inputs.reads]
         findings, observed = inputs.findings, []
         read: dict[str, ReadDates] = {}
@@ -316,7 +320,8 @@ class Reconciling:
             build, run_id, at, findings.written(), accepted
         )
         result.findings, result.new = build.execute(_FINDINGS).fetchall(), new_findings(build)
-        questions.record(build, run_id, at)
+        result.new_questions = [one.id for one in questions.record(build, run_id, at)]
+        result.questions = [one for one in questions.decided if one.is_asked]
         observed += [
             ("order_fields", f"{name}: {column}")
             for name, column in result.order_fields.items()

@@ -110,6 +110,7 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
             for walk in pulled.lists
         ],
         "new_findings": [asdict(one) for one in new],
+        "new_questions": reconciled.new_questions if reconciled else [],
         "left_out": list(pulled.left_out),
         "ledger_problem": pulled.ledger_problem,
         "findings": dict(reconciled.severities) if reconciled else {},
@@ -143,6 +144,9 @@ def _text(summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
             + ", ".join(f"{count} {name}" for name, count in summary["findings"].items())
         )
         lines += [f"  {one}" for one in findings]
+    lines += [
+        f"new question: orderbridge questions {question}" for question in summary["new_questions"]
+    ]
     if summary["left_out"]:
         lines.append(f"not read, as their family has no settings: {', '.join(summary['left_out'])}")
     if summary["ledger_problem"]:

@@ -87,6 +87,7 @@ CREATE TABLE IF NOT EXISTS ops.push_log (
     status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ
 );
 
+ALTER TABLE ops.runs ADD COLUMN IF NOT EXISTS answers_hash VARCHAR;
 ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT;
 ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS cut VARCHAR;
 -- after the last change of this table: DuckDB 1.5 commits no change of a table after an update in the same transaction

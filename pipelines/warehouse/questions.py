@@ -8,7 +8,6 @@ run, with the state and the evidence of each subject.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -20,15 +19,6 @@ from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources import __version__
-from orderbridge.sources.errors import UsageError
-from orderbridge.sources.settings import (
-    ANSWERS,
-    DataSource,
-    configured_source,
-    given_values,
-    read_answers,
-)
-from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
 from orderbridge.transforms.questions import ANY_RIVAL, ASSUMPTION, Answer, Evidence, Question
@@ -63,49 +53,6 @@ _MEANING: Final = """
     INSERT INTO reconciled.meanings VALUES ($question, $state, $value, $reason, $evidence)"""
 
 
-def given_answers(section: str, source: DataSource) -> dict[str, Answer]:
-    """What people set or answered about the subjects of a section, by the id of the question.
-
-    Answers that were given about another source, and that nobody has confirmed, are assumptions.
-
-    Raises:
-        UsageError: see `given_values`, and the checks of the settings.
-    """
-    stored = read_answers().seen_from(configured_source().updated(source))
-    answers: dict[str, Answer] = {}
-    for key, entry in stored.items():
-        setting = SETTINGS[key]
-        if setting.section == section:
-            origin = ANSWERS if entry.is_confirmed else ASSUMPTION
-            share = None if entry.fits is None else Share(entry.fits, entry.rows or entry.fits)
-            answers[key] = Answer(
-                str(setting.checked(entry.value)),
-                origin,
-                entry.at,
-                entry.by,
-                entry.why,
-                share,
-                rival=ANY_RIVAL,  # a person has chosen it
-            )
-    for name, (value, origin) in given_values(section).items():
-        setting = SETTINGS[f"{section}.{name}"]
-        if setting.asks and origin != ANSWERS:
-            answers[setting.key] = Answer(str(setting.checked(value)), origin)
-    return answers
-
-
-def answers_of_people(source: DataSource) -> dict[str, Answer]:
-    """What people set or answered, by the id of the question. Raises UsageError for a wrong setting of `reconcile`.
-
-    A section that reconciling does not need may have errors: then nothing of it is known.
-    """
-    answers = given_answers("reconcile", source)
-    for section in dict.fromkeys(one.section for one in SETTINGS.values() if one.asks):
-        with suppress(UsageError):
-            answers |= given_answers(section, source)
-    return answers
-
-
 class RunQuestions:
     """The answers in force during a run, and the questions that its steps decide.
 
@@ -117,6 +64,8 @@ class RunQuestions:
         self, build: duckdb.DuckDBPyConnection, given: Mapping[str, Answer], accepted: Accepted
     ) -> None:
         """Reads the assumptions of a build with the tables of `ops`."""
+        ((remembered,),) = build.execute("SELECT count(*) FROM ops.questions").fetchall()
+        self._is_first = remembered == 0
         self._assumptions = _without_changed(_assumptions(build), accepted)
         self._decided: dict[str, Question] = {}
         self.answers: dict[str, Answer] = {**self._assumptions, **given}
@@ -130,8 +79,14 @@ class RunQuestions:
         """All questions that the steps have decided, in their order."""
         return [*self._decided.values()]
 
-    def record(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> None:
-        """Writes `ops.questions` and `reconciled.meanings`. What no step decided stays remembered as it is."""
+    def record(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> list[Question]:
+        """Writes `ops.questions` and `reconciled.meanings`. What no step decided stays remembered as it is.
+
+        Returns:
+            The questions that are asked for the first time; none on the first night of this version.
+        """
+        known = first_asked(build)
+        new = [one for one in self.decided if one.is_asked and one.id not in known]
         remembered: dict[str, Answer | None] = dict(self._assumptions)
         remembered.update({one.id: self._assumption(one, at) for one in self.decided})
         asked = {one.id for one in self.decided if one.is_asked}
@@ -154,6 +109,7 @@ class RunQuestions:
             evidence = msgspec.json.encode(one.evidence).decode()
             row = {"question": one.id, "state": one.state, "value": one.value}
             build.execute(_MEANING, {**row, "reason": one.reason, "evidence": evidence})
+        return [] if self._is_first else new
 
     def _assumption(self, decided: Question, at: datetime) -> Answer | None:
         """The assumption to remember: that of earlier runs, or the proposal that came into force."""

@@ -14,6 +14,7 @@ from uuid import uuid4
 import duckdb
 
 from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.answers import answers_hash
 from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
 from orderbridge.pipelines.warehouse.descriptions import write_comments
 from orderbridge.pipelines.warehouse.destination import check_destination, copy_to_destination
@@ -36,6 +37,7 @@ class WarehouseRun:
         started_at: when it began.
         run_id: sorts by time and is unique.
         build: the next version of the warehouse.
+        answers_hash: see `answers_hash`.
         resumable: lists whose spools stay after the run, for the next one to resume; None: all.
     """
 
@@ -44,6 +46,7 @@ class WarehouseRun:
         self.started_at = datetime.now(UTC)
         self.run_id = f"{self.started_at:%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}"
         self.resumable: Collection[str] | None = None
+        self.answers_hash = answers_hash()
         self._settings = warehouse_settings()
         self.build = Build(self._settings.path)
 
@@ -106,5 +109,6 @@ class WarehouseRun:
             started_at=self.started_at,
             ended_at=datetime.now(UTC),
             exit_code=exit_code,
+            answers_hash=self.answers_hash,
             **facts,
         )

@@ -1,0 +1,112 @@
+"""The first nights on this version: a project of 0.3.0 goes on as it was, without an answer and without a word more."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.pipelines.bridge import Bridge, Done
+
+TOTAL = "reconcile.order_total"
+FILES = {
+    "accepted.toml": """[[accepted]]
+rule = "customers.email_duplicate"
+subject = "1"
+who = "ana"
+when = 2026-01-01T00:00:00Z
+why = "one mailbox"
+""",
+    "orders.toml": '# "status" = "text"\n',
+    "reviewed.csv": "\ufeffpair;decision;who;when;why\r\ncode 7 = 1;accept;ana;2026-01-01;\r\n",
+    "config.toml": '[reconcile]\norder_status = "status"\n',
+}
+AS_0_3 = (
+    "DROP TABLE ops.questions",
+    "DROP TABLE reconciled.meanings",
+    "ALTER TABLE ops.runs DROP COLUMN answers_hash",
+    "UPDATE ops.runs SET version = '0.3.0'",
+    "UPDATE ops.order_fields SET notation = 'ids'",
+    "INSERT INTO ops.order_fields BY NAME SELECT * REPLACE ('total_unit' AS field, 'whole' AS column_name) "
+    "FROM ops.order_fields WHERE field = 'total'",
+)
+GROSS = (
+    "ALTER TABLE raw.orders ADD COLUMN grand_total DECIMAL(38, 9)",
+    "UPDATE raw.orders SET grand_total = total * 1.21",
+)
+FIGURES = """
+    SELECT count(*), count(total), sum(total), count(ordered_at), count(customer_id), count(currency),
+        count(order_status), count_if(is_cancelled) FROM reconciled.orders"""
+
+
+@pytest.fixture
+def old(reconciled: Bridge) -> Bridge:
+    """A project that 0.3.0 has left, with the files of its `.dlt`."""
+    folder = reconciled.folder / ".dlt"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for name, text in FILES.items():
+        (folder / name).write_text(text, "utf-8")
+    update(reconciled, *AS_0_3)
+    return reconciled
+
+
+def update(made: Bridge, *sql: str) -> None:
+    with duckdb.connect(made.path) as warehouse:
+        for one in sql:
+            warehouse.execute(one)
+
+
+def night(made: Bridge, line: str = "reconcile") -> Done:
+    return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix}
+
+
+def test_three_nights_without_an_answer_end_as_before_and_change_no_figure_and_no_file(
+    old: Bridge,
+) -> None:
+    before, figures = files_of(old.folder / ".dlt"), old.rows(FIGURES)
+    for line in ("run", "run --log json", "reconcile"):
+        done = night(old, line)
+        assert (done.code, done.err if line == "reconcile" else "") == (0, ""), done.err
+        assert "question" not in done.out.replace("new_questions", "")
+        assert old.rows(FIGURES) == figures
+        assert files_of(old.folder / ".dlt") == before
+    assumed = dict(old.rows("SELECT question, assumption FROM ops.questions"))
+    assert (assumed[TOTAL], assumed["reconcile.order_customer_notation"]) == ("total", "ids")
+
+
+def test_what_a_new_rule_would_choose_contradicts_nothing_and_an_old_alarm_goes_on(
+    old: Bridge,
+) -> None:
+    """The rules prefer `total`; what 0.3 had pinned stays in use, silently unless 0.3 had reported it."""
+    pinned = "UPDATE ops.order_fields SET column_name = 'grand_total' WHERE field = 'total'"
+    update(old, *GROSS, pinned)
+    for _ in range(3):
+        assert night(old).code == 0
+        assert old.one("SELECT sum(total) = sum(grand_total) FROM reconciled.orders")
+    alarm = """
+        INSERT INTO reconciled.exceptions BY NAME SELECT 'orders' AS entity, 'field_changed' AS rule,
+            'error' AS severity, 'total: grand_total is kept, total fits better now' AS detail, false AS is_accepted"""
+    update(old, *AS_0_3[:2], alarm)
+    for _ in range(2):
+        assert night(old).code == 9
+        assert old.one("SELECT sum(total) = sum(grand_total) FROM reconciled.orders")
+
+
+def test_a_question_that_comes_later_is_said_once(old: Bridge) -> None:
+    assert night(old).code == 0
+    update(old, *GROSS, f"UPDATE ops.questions SET assumption = NULL WHERE question = '{TOTAL}'")
+    said = [
+        night(old, f"{line} --log json").out.count(TOTAL) for line in ("reconcile", "reconcile")
+    ]
+    assert said[0] > said[1]
+    hashes = "SELECT DISTINCT answers_hash FROM ops.runs WHERE answers_hash IS NOT NULL"
+    assert len(old.rows(hashes)) == 1
+    night(old, f"answer {TOTAL} total")
+    night(old)
+    assert len(old.rows(hashes)) == 2
