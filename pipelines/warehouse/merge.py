@@ -335,13 +335,14 @@ def _set_beside(
         "true" if to == "VARCHAR" else f"{_text(_cast(value, kind, to), to)} = {_plain(text)}"
     )
     # No JSON is parsed: its numbers are exact.
-    member = f"""to_json($1)::VARCHAR || ':' || CASE
+    # Another field may have the same path (`keep_odd`).
+    member = f"""to_json(if(list_contains(json_keys(_extra), $1), $2, $1))::VARCHAR || ':' || CASE
         WHEN {fits} THEN {text} ELSE coalesce(to_json({text})::VARCHAR, 'null') END"""
     build.execute(
         f"""UPDATE raw."{table}"
         SET _extra = '{{' || {member} || coalesce(',' || substr(_extra, 2), '}}'), {value} = if({fits}, {value}, NULL)
         WHERE {value} IS NOT NULL AND NOT ({fits} AND {is_exact})""",
-        [field],
+        [field, keys],
     )
 
 

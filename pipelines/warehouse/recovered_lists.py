@@ -31,6 +31,7 @@ from orderbridge.sources.decode.schema_inference import (
     ColumnKind,
     FieldNames,
     KeptKind,
+    keep_odd,
     path_text,
 )
 from orderbridge.sources.decode.table_schema import KEY_COLUMN, parent_key
@@ -248,12 +249,14 @@ class _Recovery:
         arrived = set(decoded.tables[self._record.name][KEY_COLUMN].to_pylist())
         moved = [holder for holder in holders if holder.places[0] in arrived]  # others stay
         odd = self._odd_values(decoded)
-        extras = [{**holder.extra, **odd.get(holder.places, {})} for holder in moved]
+        for holder in moved:
+            for path, value in odd.get(holder.places, {}).items():
+                keep_odd(holder.extra, (path,), value)
         columns = {
             f"p{n}": pa.array([holder.places[n] for holder in moved], kind)
             for n, kind in enumerate(self._place_types())
         }
-        texts = [dump(extra) if extra else None for extra in extras]
+        texts = [dump(holder.extra) if holder.extra else None for holder in moved]
         self._keep(_EMPTIED, pa.table({**columns, "extra": pa.array(texts, pa.string())}))
         for n, table in enumerate(self._recovered):
             self._keep(f"recovered_{n}", decoded.tables[table])

@@ -337,7 +337,7 @@ class RawReader:
             ):
                 raise ColumnarFallback
         else:
-            value = column.node.fit(value, "", odd)
+            value = column.node.fit(value, (), odd)
         if odd:
             raise ColumnarFallback
         return column_value(column.kind, value)

@@ -446,25 +446,26 @@ class InferredNode:
         return "decimal" if self._count(*_NOT_WHOLE) else "bigint"
 
     def fit_fields(
-        self, value: dict[str, object], path: str, odd: dict[str, object]
+        self, value: dict[str, object], keys: OddKeys, odd: dict[str, object]
     ) -> dict[str, object]:
         """The fields of an object as their columns and tables hold them.
 
         Args:
             value: the object.
-            path: of the object in its row or item.
-            odd: takes values that no column or table holds, by the path of their field.
+            keys: that lead to the object in its row or item.
+            odd: takes values that no column or table holds, by the path of their field (`keep_odd`).
         """
         fitted: dict[str, object] = {}
         for name, inner in value.items():
-            node, at = self.fields.get(name), f"{path}.{name}" if path else name
+            node = self.fields.get(name)
+            at = (*keys, name)
             if node is not None:
                 fitted[name] = node.fit(inner, at, odd)
             elif inner is not None:
-                odd[at] = inner
+                keep_odd(odd, at, inner)
         return fitted
 
-    def fit(self, value: object, path: str, odd: dict[str, object]) -> object:
+    def fit(self, value: object, keys: OddKeys, odd: dict[str, object]) -> object:
         """A value as its column or table holds it; None where it is odd, see `fit_fields`, or empty."""
         kind = self.kind
         if value is None or kind in ("json", "empty"):
@@ -474,20 +475,42 @@ class InferredNode:
             if items is None or kind == "list":
                 fitted: object = items
             else:
-                fitted = [_item(item, f"{path}[{n}]", odd) for n, item in enumerate(items, 1)]
+                fitted = [_item(item, (*keys, n), odd) for n, item in enumerate(items, 1)]
         elif kind == "object":
             single: object = value[0] if isinstance(value, list) and len(value) == 1 else value
             is_object = isinstance(single, dict) and bool(single) and not is_keyed(single)
             fitted = (
-                self.fit_fields(cast("dict[str, object]", single), path, odd) if is_object else None
+                self.fit_fields(cast("dict[str, object]", single), keys, odd) if is_object else None
             )
         else:
             fitted = coerced(kind, value)
             if isinstance(fitted, Decimal) and fitted != _decimal(value):
-                odd[path] = Number(value)  # rounded in its column, exact here
+                keep_odd(odd, keys, Number(value))  # rounded in its column, exact here
         if fitted is None and not is_nothing(value, kind):
-            odd[path] = value
+            keep_odd(odd, keys, value)
         return fitted
+
+
+OddKeys = tuple[str | int, ...]
+"""The names, and the positions of items from 1, that lead to a value in its row or item."""
+
+
+def keep_odd(odd: dict[str, object], keys: OddKeys, value: object) -> None:
+    """Keeps an odd value by its path, such as `customer.id` or `lines[2]`.
+
+    Two values may have one path: `a.b` is a field of that name, and `b` in `a`. The second has its keys as JSON.
+    """
+    path = ""
+    for key in keys:
+        if isinstance(key, int):
+            path += f"[{key}]"
+        else:
+            path += f".{key}" if path else key
+    names = keys
+    while path in odd:
+        path = path_text(names)
+        names = (path,)
+    odd[path] = value
 
 
 def _items(value: object, *, are_objects: bool) -> list[object] | None:
@@ -503,12 +526,12 @@ def _items(value: object, *, are_objects: bool) -> list[object] | None:
     return None if are_objects or value in ("", False) else [value]
 
 
-def _item(value: object, path: str, odd: dict[str, object]) -> dict[str, object] | None:
+def _item(value: object, keys: OddKeys, odd: dict[str, object]) -> dict[str, object] | None:
     """An item of a table: an object, or None for another value, which is odd if it is not empty."""
     if isinstance(value, dict):
         return value
     if not is_nothing(value, "table"):
-        odd[path] = value
+        keep_odd(odd, keys, value)
     return None
 
 
@@ -666,7 +689,7 @@ FieldNames = Mapping[str, Mapping[str, str]]
 """The names that fields have had: by table, by the path of the field (`path_text`), the column."""
 
 
-def path_text(keys: Sequence[str]) -> str:
+def path_text(keys: Sequence[str | int]) -> str:
     """The names that lead to a value as a JSON array: a name may contain any separator."""
     return msgspec.json.encode(keys).decode()
 

@@ -400,7 +400,7 @@ def _add_lines(
 ) -> None:
     """Adds the line of a row, or of an item, and those of the items in it. `places` are its columns before its own."""
     odd: dict[str, object] = {}
-    fitted = table.node.fit_fields(item, "", odd)
+    fitted = table.node.fit_fields(item, (), odd)
     values = [column_value(column.kind, _at(fitted, column.keys)) for column in table.columns]
     extra = dump(dict(sorted(odd.items()))) if odd else None
     lines[table.name].append([*places, *values, extra, *place])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter
@@ -162,6 +163,12 @@ def test_a_number_in_a_column_of_texts_is_in_plain_form_and_after_a_whole_read_o
     assert extra == [('{"total":"about 12","gift":true}',)], (
         "an old value joins what its row has beside it"
     )
+    build.execute("DELETE FROM raw.orders")
+    merge_list(build, orders(build, "('1', 'about 12')", "('1', 'a')"), "run")
+    build.execute("""UPDATE raw.orders SET _extra = '{"total":"of another field"}'""")
+    merge_list(build, orders(build, "('2', 1.5::DECIMAL(38,9))", "('1', 'a')"), "run")
+    ((text,),) = build.execute("SELECT _extra FROM raw.orders WHERE id = '1'").fetchall()
+    assert json.loads(text) == {'["total"]': "about 12", "total": "of another field"}
 
 
 def test_loaded_rows_that_are_not_in_their_raw_table_end_the_run(

@@ -198,6 +198,16 @@ def as_kept(schema: InferredSchema) -> dict[str, KeptKind]:
     }
 
 
+def test_two_odd_values_with_one_path_are_both_kept() -> None:
+    kinds = {'["a.b"]': "bigint", '["a","b"]': "bigint", '["l"]': "table", '["l[2]"]': "bigint"}
+    row = '{"id":1,"a.b":"x","a":{"b":"y"},"l":[{},"z"],"l[2]":"w","[\\"a\\",\\"b\\"]":"v"}'
+    kept = {path: KeptKind(kind) for path, kind in kinds.items()}  # type: ignore[arg-type]
+    schema = InferredSchema(ORDER, None, kept | {'["a"]': KeptKind("object")})
+    for rows in ([row], [row.replace('"a.b":"x","a":{"b":"y"}', '"a":{"b":"y"},"a.b":"x"')]):
+        (text,) = schema.by_rows([raw_page(*rows)]).tables["orders"]["_extra"].to_pylist()
+        assert sorted(json.loads(text).values()) == ["v", "w", "x", "y", "z"]
+
+
 def test_kinds_are_kept_whatever_later_walks_consist_of() -> None:
     row = '{"id":1,"total":5,"paid":true,"note":"x","customer":{"id":1},"lines":[{"sku":1}],"tags":["a"],"gone":1}'
     first = InferredSchema(ORDER)
