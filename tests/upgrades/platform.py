@@ -20,8 +20,8 @@ from urllib.parse import parse_qs, urlsplit
 LEGACY_KEY: Final = "an-old-project"
 V1_KEY: Final = "brand_test_anoldproject"
 Answer = Literal["applied", "lost", "vanished", "rejected", "silent"]
-"""What a write gets. `lost`: applied, without a response. `vanished`: neither. `silent`: no response while the client
-waits, and not applied."""
+"""What a write gets. `lost`: applied, without a response. `vanished`: neither. `silent`: applied, and no response while
+the client waits."""
 Record = dict[str, Any]
 _PAGES: Final = ("customers", "promotions")
 _PATIENCE_S: Final = 300
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _write(self, status: int, content: Record | None) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         answer = self.server.answer(self.path, body)
-        if answer in ("applied", "lost"):
+        if answer in ("applied", "lost", "silent"):
             self.server.apply(self.path, body)
         if answer == "silent":
             self.server.silent.set()
