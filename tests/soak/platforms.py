@@ -2,7 +2,8 @@
 
 A seed draws how a platform orders, cuts and answers its list. A request is a moment of time, before which the list may
 change. A `complete` list has all records that were there in every state that an answer could show, and none that never
-was. Left out is what no reading can notice (docs/completeness.md): rows that are on no page.
+was. Left out is what no reading can notice (docs/completeness.md): rows that are on no page. Orders have a list that
+mostly has one item; all items are in its child table.
 
 Most walks are interrupted for one to nine minutes of simulated time, or limited all the time: by the platform, or by
 somebody in between. They wait, and come to the same end.
@@ -72,12 +73,23 @@ REFUSALS_SHARE: Final = 0.1
 PAGINATION: Final = ("page", "pages", "total", "hasPrevPage", "hasNextPage")
 
 
+ITEMS: Final = "orders__items"
+SEVERAL_EVERY: Final = 15
+"""One order in so many has two items."""
+Tables = dict[str, list[dict[str, Any]]]
+
+
 @dataclass(frozen=True)
 class Record:
     """A row in one state of the list: its id, and the moment of its last change."""
 
     id: int
     changed: int
+
+
+def items_of(key: int) -> int:
+    """The number of items of an order."""
+    return 1 if key % SEVERAL_EVERY else 2
 
 
 class UnusualPlatform(httpx.BaseTransport):
@@ -235,8 +247,15 @@ class UnusualPlatform(httpx.BaseTransport):
             rows[begin:end], {"hasMore": True, "nextCursor": f"{number}:{position}"}
         )
 
+    def _record(self, row: Record) -> dict[str, Any]:
+        """A row in JSON. Orders have a list that mostly has one item."""
+        record: dict[str, Any] = {"id": row.id, "name": "A"}
+        if self.resource == "orders":
+            record["items"] = [{"sku": f"{row.id}-{n}"} for n in range(1, items_of(row.id) + 1)]
+        return record
+
     def _response(self, rows: list[Record], members: dict[str, Any]) -> httpx.Response:
-        records = [{"id": row.id, "name": "A"} for row in rows]
+        records = [self._record(row) for row in rows]
         return httpx.Response(200, json={LISTS[self.resource].rows_field: records, **members})
 
 
@@ -344,17 +363,20 @@ class _Waits(logging.Handler):
 @contextmanager
 def _counted_waits() -> Iterator[_Waits]:
     waits, log = _Waits(), logging.getLogger(WAITS)
+    disabled = logging.root.manager.disable
+    logging.disable(logging.NOTSET)  # a campaign has no logs otherwise
     log.addHandler(waits)
     try:
         yield waits
     finally:
         log.removeHandler(waits)
+        logging.disable(disabled)
 
 
 def _walked(
     seed: int, platform: UnusualPlatform, transport: httpx.BaseTransport, clock: SimulatedClock
-) -> tuple[ListResult, list[str]]:
-    """The result of a walk, and the ids in its files."""
+) -> tuple[ListResult, Tables]:
+    """The result of a walk, and the rows in its files."""
     name, family = platform.resource, LISTS[platform.resource].family
     key = LEGACY_KEY if family == "legacy" else V1_KEY
     random.seed(seed)  # delays
@@ -377,7 +399,20 @@ def _walked(
                 known_gap=platform.known_gap,
             )
             result = walk(name, client, folder / "files", spools, options)
-        return result, [str(row["id"]) for row in tables_of(result)[name]]
+        return result, tables_of(result)
+
+
+def _ids(result: ListResult, tables: Tables) -> list[str]:
+    return [str(row["id"]) for row in tables[result.resource]]
+
+
+def judge_items(tables: Tables) -> Iterator[str]:
+    """What is wrong with the items of orders: each has its own in the child table."""
+    found = Counter(str(row["order_id"]) for row in tables.get(ITEMS, []))
+    orders = [str(row["id"]) for row in tables.get("orders", [])]
+    wrong = [order for order in orders if found[order] != items_of(int(order))]
+    if wrong:
+        yield f"items of {len(wrong)} of {len(orders)} orders are lost or doubled"
 
 
 def platform_seed(seed: int) -> Outcome:
@@ -385,14 +420,16 @@ def platform_seed(seed: int) -> Outcome:
     interruption = Interruption(seed, clock)
     platform = UnusualPlatform(seed, LIMITED_ROWS if interruption.kind == LIMIT else None)
     with _counted_waits() as waits:
-        result, ids = _walked(seed, platform, Interrupted(platform, interruption), clock)
+        result, tables = _walked(seed, platform, Interrupted(platform, interruption), clock)
+    ids = _ids(result, tables)
     states = [{str(row.id) for row in state} for state in platform.states]
     problems = list(judge_ids(result, ids, set.intersection(*states), set.union(*states)))
     problems += interruption.problems(result, waits.count)
+    problems += judge_items(tables)
     if interruption.refusals and not interruption.sets_a_pace:
         calm = UnusualPlatform(seed)
-        expected, expected_ids = _walked(seed, calm, calm, SimulatedClock())
-        if (result.verdict, ids) != (expected.verdict, expected_ids):
+        expected, expected_tables = _walked(seed, calm, calm, SimulatedClock())
+        if (result.verdict, ids) != (expected.verdict, _ids(expected, expected_tables)):
             problems.append(
                 f"{interruption.kind}: {result.verdict}, and {expected.verdict} without"
             )
