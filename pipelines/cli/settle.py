@@ -21,6 +21,7 @@ _SETTLED: Final = {
     "confirmed": "confirmed",
     "conflict": "in conflict: see below",
     "planned": "did not happen",
+    "rejected": "rejected by the platform, and absent from its list",
 }
 
 

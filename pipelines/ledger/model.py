@@ -1,14 +1,15 @@
 """The states of a write, and the values in which the ledger takes and returns them (docs/in-doubt.md).
 
-    planned ──> in_flight | abandoned
+    planned ──> in_flight | rejected | abandoned
     in_flight > confirmed | rejected | planned | in_doubt
-    in_doubt ─> in_flight | confirmed | conflict | planned | abandoned
+    in_doubt ─> in_flight | confirmed | rejected | conflict | planned | abandoned
     conflict ─> confirmed | planned | abandoned
     abandoned > confirmed | planned: a create that a person has looked for since
 
 Abandoned without a doubt (`doubt_at`), it did not happen: never sent, or absent from a complete list afterwards.
 
-A write is `planned` only while it is certain that it did not happen.
+A write is `planned` only while it is certain that it did not happen. One that is rejected without being sent belongs to
+a record that the platform refuses.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PREVIOUS_STATES: Final[Mapping[State, tuple[State, ...]]] = {
     "planned": ("in_flight", "in_doubt", "conflict", "abandoned"),
     "in_flight": ("planned", "in_doubt"),
     "confirmed": ("in_flight", "in_doubt", "conflict", "abandoned"),
-    "rejected": ("in_flight",),
+    "rejected": ("planned", "in_flight", "in_doubt"),
     "in_doubt": ("in_flight",),
     "conflict": ("in_doubt",),
     "abandoned": ("planned", "in_doubt", "conflict"),

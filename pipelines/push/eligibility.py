@@ -209,7 +209,7 @@ def assess_creates(
             found = not_created(doubt)
         if isinstance(found, StateChange):
             # A plan whose customer was found records that itself, with its results.
-            if is_own or doubt.operation is None or found.to == "abandoned":
+            if is_own or doubt.operation is None or found.to in ("abandoned", "rejected"):
                 doubt.ledger.commit([found], ledger.now())
         elif is_own and (
             found or not rules.resend

@@ -24,6 +24,7 @@ from orderbridge.pipelines.push.listing import (
     differing_fields,
     search_keys,
 )
+from orderbridge.pipelines.push.outcome import is_refusal
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.errors import UsageError
 
@@ -124,7 +125,8 @@ def look_up(
     """What the list shows about a create in doubt that has settled.
 
     Returns:
-        The change of state; or why the doubt remains, empty if the customer is absent: it was not created.
+        The change of state; or why the doubt remains, empty if the customer is absent: it was not created. One that is
+        absent and was refused is rejected: it is never sent again by itself.
     """
     row, operation, keys = doubt.row, doubt.operation, sought.keys_of(doubt, listing)
     conflict = StateChange(row.id, "conflict", row.status, row.code, row.request_id)
@@ -156,6 +158,17 @@ def look_up(
         return f"not found, but the list of customers is {listing.verdict}"
     if listing.unidentified:
         return f"not found, but a row of the list that is {UNIDENTIFIED} may be this customer; {ASK_PERSON}"
+    if is_refusal(row.status):
+        refused = row.words or f"status {row.status}"
+        return StateChange(
+            row.id,
+            "rejected",
+            row.status,
+            row.code,
+            row.request_id,
+            words=f"{refused}; {_ABSENT}",
+            clear=True,
+        )
     return ""
 
 

@@ -29,6 +29,8 @@ CONFIRMING: Final = {
 _SHOWN: Final = [
     (path_pattern(op.path), (op.created_status,)) for op in OPERATIONS if op.created_status
 ]
+_PASSING: Final = (401, 403, 408, 409, 425, 429)
+"""4xx that say nothing about the record: another key, another moment."""
 _OK: Final = 200
 _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
@@ -50,12 +52,26 @@ have a `code` and a `description` too."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
+def is_refusal(status: int | None) -> bool:
+    """Whether a status refuses a request, whoever answered: a 4xx that is not about the key or the moment."""
+    return status is not None and 400 <= status <= 499 and status not in _PASSING
+
+
 def classify(
-    operation: PlannedOperation, outcome: WriteOutcome | None, is_doubted: bool, now: float
+    operation: PlannedOperation,
+    outcome: WriteOutcome | None,
+    is_doubted: bool,
+    now: float,
+    failed: int | None = None,
 ) -> StateChange:
     """The change of state that an attempt makes; without an outcome it was not started.
 
-    `is_doubted`: an earlier attempt may have happened. A doubt starts `now`, in ledger time.
+    Args:
+        operation: that was sent.
+        outcome: of this attempt.
+        is_doubted: an earlier attempt may have happened; only of an operation that may be repeated.
+        now: start of a doubt, in ledger time.
+        failed: status of the attempt before. The same refusal twice is a rejection, in whatever form it comes.
     """
     if outcome is None:
         return _not_happened(operation.id, is_doubted, {})
@@ -68,8 +84,12 @@ def classify(
     }
     if outcome.state == "not_sent" or outcome.status in (401, 403, 429):
         return _not_happened(operation.id, is_doubted, response)
+    if is_doubted and is_refusal(outcome.status) and outcome.status == failed:
+        return StateChange(operation.id, "rejected", **response)
     if outcome.state == "in_doubt":
-        return StateChange(operation.id, "in_doubt", doubt_at=now, **response)
+        is_further_refusal = is_doubted and is_refusal(outcome.status)
+        doubt_at = None if is_further_refusal else now  # it adds nothing that may still arrive
+        return StateChange(operation.id, "in_doubt", doubt_at=doubt_at, **response)
     if error is not None:
         if is_doubted:
             response["words"] += "; an earlier attempt may have arrived"

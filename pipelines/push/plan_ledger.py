@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self
@@ -147,6 +147,10 @@ class PlanLedger:
         ):
             claims[number].append(Claim(*claim))
         return claims
+
+    def undecided_updates(self, paths: Collection[str]) -> list[LedgerRow]:
+        """The updates of these records that are planned or in doubt."""
+        return [row for row in self.rows("planned", "in_doubt") if row.path in paths]
 
     def keys(self, number: int) -> frozenset[bytes]:
         """The salted key hashes of an operation."""

@@ -33,6 +33,7 @@ from orderbridge.pipelines.push.model import (
     PushOptions,
     PushResult,
 )
+from orderbridge.pipelines.push.outcome import is_refusal
 from orderbridge.pipelines.push.pace import Pace
 from orderbridge.pipelines.push.passwords import body_encoder, remove_unsent
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
@@ -266,6 +267,16 @@ class _PushRun:
         times = [self.rules.settles_at(row) for row in self.ledger.rows("in_doubt")]
         return [at for at in times if at > self.assessed_at]
 
+    def _refused_paths(self) -> set[str]:
+        """The records of updates that were refused, where a repeat decides: what cannot be repeated waits for it."""
+        if not self.kind.is_update:
+            return set()
+        return {
+            row.path
+            for row in self.ledger.rows("in_doubt")
+            if is_refusal(row.status) and not self.rules.additive & set(row.fields)
+        }
+
     def _without_password(self, to_send: Set[int]) -> set[int]:
         """The operations whose password is in an input that was changed or is missing."""
         source = self.plan.manifest.input
@@ -292,7 +303,9 @@ class _PushRun:
             {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()
         )
         body = body_encoder(self.plan, to_send, attempted, self.dependencies.read_passwords)
-        repeats = {row.id: row.status for row in self.ledger.rows("in_doubt") if row.id in to_send}
+        repeats = {row.id: row for row in self.ledger.rows("in_doubt") if row.id in to_send}
+        refused = self._refused_paths()
+        after = {row.id for row in self.ledger.undecided_updates(refused)} - set(repeats)
         total = self.result.sent + len(to_send)
         self.hooks.on_operation(self.result.sent, total)
 
@@ -301,13 +314,17 @@ class _PushRun:
             self.hooks.on_operation(self.result.sent, total)
 
         def tasks(fresh: list[set[int]]) -> Iterator[SendTask]:
-            """What was never sent, in this order of its parts, then what is repeated."""
-            for part in (*fresh, set(repeats)):
+            """What was never sent, in this order of its parts, what is repeated, and what waits for a repeat."""
+            yield from tasks_of(*fresh, set(repeats))
+            yield from tasks_of(after & to_send & self.ledger.ids("planned"))
+
+        def tasks_of(*parts: set[int]) -> Iterator[SendTask]:
+            for part in parts:
                 for op in self.plan.operations(part) if part else ():
-                    yield SendTask(op, self.rules.is_repeatable(op), repeats.pop(op.id, False))
+                    yield SendTask(op, self.rules.is_repeatable(op), repeats.pop(op.id, None))
 
         result, probes = SendResult(), 0
-        fresh = [to_send - set(repeats)]
+        fresh = [to_send - set(repeats) - after]
         while True:
             loop = SendLoop(
                 ledger=self.ledger,
@@ -323,10 +340,11 @@ class _PushRun:
                 uptime=lambda: self.dependencies.read_clock().uptime,
                 observed=self.result.observed,
                 result=result,
+                refused=refused,
                 is_probe=probes > 0,
             )
             loop.run(tasks(fresh))
-            left = sorted(self.ledger.ids("planned") & to_send - set(result.withheld))
+            left = sorted(self.ledger.ids("planned") & to_send - set(result.withheld) - after)
             probes = 1 if result.went_well else probes + 1
             if not (
                 result.broke

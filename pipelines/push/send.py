@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from time import monotonic
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
-from orderbridge.pipelines.ledger.model import StateChange
+from orderbridge.pipelines.ledger.model import LedgerRow, StateChange
 from orderbridge.pipelines.plan.model import PlannedOperation
 from orderbridge.pipelines.push.eligibility import PushRules, UnsettledUpdates, Withheld
-from orderbridge.pipelines.push.outcome import classify, is_plain_success
+from orderbridge.pipelines.push.outcome import classify, is_plain_success, is_refusal
 from orderbridge.pipelines.push.pace import WAIT_STEP_S, Pace
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.errors import BridgeError, Stopped, Unreachable
@@ -36,6 +36,7 @@ INTENT_MAX_AGE_S: Final = 300.0
 much earlier than the request, however slow the queue is and however long the machine slept."""
 RATE_MIN: Final = 2 / INTENT_MAX_AGE_S
 """Requests per second at which a single intent surely gets its turn in time."""
+_EARLIER_ATTEMPT: Final = "an earlier attempt may have arrived"
 WAITING_MAX: Final = 100
 """Operations waiting for another one on the same target; no more are read while this many wait."""
 
@@ -46,12 +47,24 @@ class SendTask(NamedTuple):
     Attributes:
         is_repeatable: sending it twice has the same effect as sending it once: an attempt in doubt may have happened.
             Anything else is repeated only if it certainly did not.
-        failed: of a repeat, the status of the attempt before, None without one; False if it is none.
+        earlier: of a repeat, what became of the attempts before.
     """
 
     operation: PlannedOperation
     is_repeatable: bool
-    failed: int | Literal[False] | None = False
+    earlier: LedgerRow | None = None
+
+    def had_status(self, status: int | None) -> bool:
+        """Whether the attempt before had this status."""
+        return self.earlier is not None and self.earlier.status == status
+
+    def was_only_refused(self) -> bool:
+        """Whether all that was sent before is one request that was refused."""
+        return (
+            self.earlier is not None
+            and self.earlier.attempts == 1
+            and is_refusal(self.earlier.status)
+        )
 
 
 class CompletedTask(NamedTuple):
@@ -104,6 +117,8 @@ class SendLoop:
         uptime: seconds, time asleep included.
         observed: gets (what, value) of responses that the ledger does not record because they concern all operations.
         result: of the round, which this loop adds to.
+        refused: targets that the platform refuses, which a repeat has not confirmed: nothing else is sent to them that
+            could not be repeated.
     """
 
     ledger: PlanLedger
@@ -119,6 +134,7 @@ class SendLoop:
     uptime: Callable[[], float]
     observed: set[tuple[str, str]] = field(default_factory=set)
     result: SendResult = field(default_factory=SendResult)
+    refused: set[str] = field(default_factory=set)
     is_probe: bool = False
 
     def __post_init__(self) -> None:
@@ -176,6 +192,7 @@ class SendLoop:
             completed_tasks = self._receive()
             now = self.ledger.now()
             changes = [self._change(completed, now) for completed in completed_tasks]
+            changes += self._refused_with(changes, completed_tasks)
             self.on_end(self._ended)
             self._ended = 0
 
@@ -199,6 +216,8 @@ class SendLoop:
                 if len(waiting) >= WAITING_MAX:
                     break
                 continue
+            if target in self.refused and not task.is_repeatable:
+                continue  # it stays planned until the repeat decides
             reason = self._unsettled.conflict(task.operation)
             if reason is not None:
                 self.result.withheld[task.operation.id] = Withheld("blocked", reason)
@@ -227,8 +246,8 @@ class SendLoop:
         if completed.error is not None:
             raise completed.error
         task, outcome, operation = completed.task, completed.outcome, completed.task.operation
-        is_doubted = task.is_repeatable and task.failed is not False
-        change = classify(operation, outcome, is_doubted, now)
+        is_doubted = task.is_repeatable and task.earlier is not None
+        change = classify(operation, outcome, is_doubted, now, self._decisive_status(task, now))
         if outcome is not None and outcome.message and change.to != "confirmed":
             self.on_message(operation.id, outcome.message)
         del self._in_flight[operation.id]
@@ -238,11 +257,52 @@ class SendLoop:
             return change
         self._ended += change.to != "planned"
         if change.to == "confirmed":
+            self.refused.discard(operation.target)
             return change._replace(values=self.rules.confirmed_values(operation))
         if change.to == "in_doubt":
-            self.result.in_doubt += task.failed != outcome.status
+            self.result.in_doubt += not task.had_status(outcome.status)
             self._unsettled.add(operation)
-        return change
+            if task.is_repeatable and is_refusal(outcome.status):
+                self.refused.add(operation.target)
+        if change.to != "rejected" or task.earlier is None:
+            return change
+        if task.was_only_refused():
+            return change._replace(clear=True)
+        return change._replace(words=f"{change.words}; {_EARLIER_ATTEMPT}")
+
+    def _decisive_status(self, task: SendTask, now: float) -> int | None:
+        """The status of the attempt before, if the same refusal ends the update: nothing may still arrive."""
+        if task.earlier is None:
+            return None
+        is_settled = task.was_only_refused() or self.rules.settles_at(task.earlier) <= now
+        return task.earlier.status if is_settled else None
+
+    def _refused_with(
+        self, changes: Sequence[StateChange], completed_tasks: Sequence[CompletedTask]
+    ) -> list[StateChange]:
+        """Rejects, unsent, what cannot be repeated of records whose other update was refused twice.
+
+        One that was sent, and refused with the same status, did not happen either.
+        """
+        refused: dict[str, tuple[StateChange, str]] = {}
+        for change, completed in zip(changes, completed_tasks, strict=True):
+            if change.to == "rejected" and completed.task.earlier is not None:
+                message = completed.outcome.message if completed.outcome is not None else ""
+                refused[completed.task.operation.path] = change, message
+        if not refused:
+            return []
+        rejected: list[StateChange] = []
+        for row in self.ledger.undecided_updates(refused):
+            change, message = refused[row.path]
+            is_refused_too = row.state == "planned" or row.status == change.status
+            if not is_refused_too or not self.rules.additive & set(row.fields):
+                continue
+            if message:
+                self.on_message(row.id, message)
+            words = change.words if row.attempts else f"not sent: {change.words}"
+            rejected.append(change._replace(id=row.id, words=words, clear=True))
+        self._ended += len(rejected)
+        return rejected
 
     def _react(self, completed: CompletedTask, outcome: WriteOutcome, change: StateChange) -> bool:
         """Ends the loop, slows it down or lets it continue. Returns whether the loop sends the operation again."""
@@ -260,9 +320,9 @@ class SendLoop:
         elif _is_setback(outcome):
             return True
         elif change.to == "in_doubt":
-            self._doubts_in_row += (
-                completed.task.failed != outcome.status
-            )  # a repeat that fails as before says nothing
+            is_as_before = completed.task.had_status(outcome.status)  # it says nothing new
+            is_decided_soon = completed.task.is_repeatable and is_refusal(outcome.status)
+            self._doubts_in_row += not (is_as_before or is_decided_soon)
             if self._doubts_in_row >= DOUBTS_MAX:
                 self.result.broke = True
                 self.pace.halted.set()

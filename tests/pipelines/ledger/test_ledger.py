@@ -37,8 +37,8 @@ WAY: dict[State, tuple[State, ...]] = {
     "conflict": ("in_flight", "in_doubt", "conflict"), "abandoned": ("in_flight", "in_doubt", "abandoned"),
 }  # fmt: skip
 ALLOWED: dict[State, str] = {
-    "planned": "in_flight abandoned", "in_flight": "planned confirmed rejected in_doubt",
-    "in_doubt": "in_flight confirmed planned conflict abandoned", "conflict": "confirmed planned abandoned",
+    "planned": "in_flight rejected abandoned", "in_flight": "planned confirmed rejected in_doubt",
+    "in_doubt": "in_flight confirmed rejected planned conflict abandoned", "conflict": "confirmed planned abandoned",
     "abandoned": "planned confirmed", "confirmed": "", "rejected": "",
 }  # fmt: skip
 

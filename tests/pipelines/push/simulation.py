@@ -56,10 +56,12 @@ MEMORY: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """Where each wait for the disk is none: what a crash of the machine would do is not simulated."""
 FAULTS: Final = (
     "lost_answer", "applied_5xx", "late", "never", "html", "cut_body", "refused", "busy", "no_connection", "no_access",
-    "crash_before", "crash_after", "crash_late",
+    "crash_before", "crash_after", "crash_late", "foreign_4xx",
 )  # fmt: skip
 _ERROR: Final = Unreachable("simulated")
+FOREIGN_4XX: Final = WriteOutcome("in_doubt", 404, error=HttpRejected("simulated", status=404))
 UNAPPLIED: Final = {
+    "foreign_4xx": FOREIGN_4XX,
     "never": LOST,
     "html": WriteOutcome("answered", 200, b"<html>"),
     "refused": WriteOutcome("answered", 400, error=HttpRejected("simulated", status=400)),
@@ -94,6 +96,7 @@ class World:
     late: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     applied: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
+    deleted: set[str] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def pass_time(self, seconds: float) -> None:
@@ -121,6 +124,8 @@ class World:
                 raise Crash
             if fault in UNAPPLIED:
                 return UNAPPLIED[fault]
+            if path in self.deleted:
+                return FOREIGN_4XX
             if fault in ("late", "crash_late"):
                 self.late.append(
                     (self.now + self.draw.uniform(0.0, LATE_S), lambda: self.apply(path, body))
@@ -297,6 +302,7 @@ class Run:
     def answers(self, plan: Plan) -> dict[str, frozenset[int]]:
         """What a person says who has looked: of what can be looked for no more, and of no create of a customer."""
         said: dict[bool, set[int]] = {True: set(), False: set()}
+        given_up: set[int] = set()
         for operation, row in self.rows(plan):
             settled = (row.doubt_at or 0.0) + SETTLE_S <= self.world.now
             if (
@@ -305,8 +311,16 @@ class Run:
                 and not operation.repeatable
                 and self.kind != "customers"
             ):
-                said[self.world.applied[marker(operation.path, operation.body)] > 0].add(row.id)
-        return {"landed": frozenset(said[True]), "not_landed": frozenset(said[False])}
+                is_applied = self.world.applied[marker(operation.path, operation.body)] > 0
+                if operation.path in self.world.deleted and not is_applied:
+                    given_up.add(row.id)
+                else:
+                    said[is_applied].add(row.id)
+        return {
+            "landed": frozenset(said[True]),
+            "not_landed": frozenset(said[False]),
+            "abandon": frozenset(given_up),
+        }
 
     def go(self) -> None:
         """Pushes with faults, then without, until nothing changes; the truth is looked at after each."""
@@ -315,6 +329,9 @@ class Run:
             said = self.answers(plan) if self.draw.random() < 0.5 else {}
             self.look_at(plan, self.push(plan, **said))
             self.world.pass_time(self.draw.choice((0.0, 5.0, 60.0, 300.0, 1000.0)))
+            if self.kind == "variants" and self.draw.random() < 0.2:
+                paths = {one.path for of_plan in self.operations.values() for one in of_plan}
+                self.world.deleted.add(self.draw.choice(sorted(paths)))
         self.world.rates = {}
         for _ in range(4):
             for plan in self.plans:
@@ -342,8 +359,9 @@ class Run:
             self.must(
                 row.state != "confirmed" or times > 0, f"{mark} is confirmed, and was never applied"
             )
+            is_lost_before = may_repeat and row.state == "rejected" and row.doubt_at is not None
             self.must(
-                row.state not in ("rejected", "planned") or not times,
+                row.state not in ("rejected", "planned") or not times or is_lost_before,
                 f"{mark} is {row.state}, and was applied",
             )
         codes = Counter(body["erpCode"] for body in world.state.customer_inputs)

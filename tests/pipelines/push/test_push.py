@@ -23,6 +23,7 @@ import msgspec
 import pytest
 
 from orderbridge.pipelines.cli.push import print_result
+from orderbridge.pipelines.ledger.clock import ClockReading
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.make import PlanOptions, make_plan
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation, file_sha256
@@ -52,6 +53,7 @@ from tests.pipelines.push.plans import (
     altered,
     customer,
     ids,
+    listed,
     means,
     nobody,
     outcomes,
@@ -193,6 +195,110 @@ def test_too_many_doubts_in_a_row_end_the_push_and_others_do_not(at: Place) -> N
         pushed, client = at.answered(keyless, LOST)
         assert (pushed.exit_code, len(client.sent)) == (6, times)
     assert "--landed" in results(keyless)["in_doubt"][0]["words"]
+
+
+REFUSED = answer_of(404, state="in_doubt", message="no such variant")
+"""A 4xx whose body is not the error body that the interface shows."""
+
+
+def gone(is_gone: Callable[[str], bool]) -> Answer:
+    """Answers of a platform that has deleted some records, and takes the others."""
+    return lambda _, path, body: REFUSED if is_gone(path) else None
+
+
+def both_parts(variant: int) -> list[PlannedOperation]:
+    """An update of a variant that can be repeated, and one of its stock, which cannot."""
+    first, second = 2 * variant - 1, 2 * variant
+    return [
+        patch(first, variant, line=variant + 1),
+        patch(second, variant, line=variant + 1, repeatable=False, stock=7),
+    ]
+
+
+def test_updates_of_deleted_records_are_rejected_in_the_push_that_sends_them(at: Place) -> None:
+    plan = at.plan([part for variant in range(1, 61) for part in both_parts(variant)])
+    client = at.answering(gone(lambda path: int(path.rsplit("/", 1)[1]) <= 30))
+    assert at.code(plan) == 5
+    sent = Counter(path for path, _ in client.sent)
+    assert {sent[f"/products/1/variants/{n}"] for n in range(1, 31)} == {2}
+    assert b"stock" not in b"".join(
+        body for path, body in client.sent if int(path.rsplit("/", 1)[1]) <= 30
+    )
+    assert Counter(outcomes(plan).values()) == {
+        "rejected.rejected": 30,
+        "confirmed.confirmed": 30,
+    }
+    assert {row["platform_message"] for row in results(plan)["rejected"]} == {"no such variant"}
+    assert {row.doubt_at for row in at.rows(plan) if row.state == "rejected"} == {None}
+    client.sent.clear()
+    assert (at.code(plan), client.sent) == (5, [])
+
+
+def test_a_refusal_that_passes_ends_as_confirmed_and_what_waited_for_it_is_sent_once(
+    at: Place,
+) -> None:
+    pushed, client = at.answered(plan := at.plan([*both_parts(1), *both_parts(2)]), REFUSED)
+    assert (pushed.exit_code, set(at.states(plan))) == (0, {"confirmed"})
+    bodies = Counter((path, body) for path, body in client.sent)
+    assert bodies["/products/1/variants/1", b'{"stock":7}'] == 1
+    assert len(client.sent) == 5
+    plan = at.plan(both_parts(3))
+    pushed, _ = at.answered(plan, REFUSED, answer_of(401))
+    assert (pushed.exit_code, at.states(plan)) == (4, ["in_doubt", "planned"])
+
+
+def test_a_part_that_cannot_be_repeated_is_rejected_with_the_record_though_it_was_sent(
+    at: Place,
+) -> None:
+    plan = at.plan(both_parts(1))
+    at.answered(plan, REFUSED, *[answer_of(400, state="in_doubt")] * 2)
+    with Ledger.open(at.ledger) as ledger, ledger.transaction() as connection:
+        connection.execute(  # as 0.3.0 left it: each part was sent once
+            "UPDATE operations SET state = 'in_doubt', status = 404, attempts = 1, doubt_at = 1.0"
+        )
+    pushed, client = at.answered(plan, REFUSED)
+    assert (pushed.exit_code, at.states(plan), len(client.sent)) == (5, ["rejected"] * 2, 1)
+
+
+def test_a_refused_update_whose_earlier_attempt_was_lost_is_rejected_and_says_so(
+    at: Place,
+) -> None:
+    for refusal in (REFUSED, answer_of(404)):
+        number = 1 if refusal is REFUSED else 2
+        plan = at.plan([patch(1, number)])
+        pushed, _ = at.answered(plan, LOST, refusal, refusal)
+        (row,) = at.rows(plan)
+        assert (pushed.exit_code, row.state, row.doubt_at is None) == (5, "rejected", False)
+        assert row.words.endswith("; an earlier attempt may have arrived")
+
+
+@pytest.mark.parametrize("status", [408, 409, 425])
+def test_a_4xx_that_is_about_the_moment_rejects_nothing(at: Place, status: int) -> None:
+    pushed, _ = at.answered(
+        plan := at.plan([patch(1, 1)]), *[answer_of(status, state="in_doubt")] * 3
+    )
+    assert (pushed.exit_code, at.states(plan)) == (6, ["in_doubt"])
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_create_that_is_refused_is_looked_up_and_never_sent_again(
+    at: Place, *, exists: bool
+) -> None:
+    at.stop_clock()
+    plan = at.plan([customer(1)])
+    at.answered(plan, answer_of(422, state="in_doubt", message="no seats"), asked=WAITS)
+    assert at.states(plan) == ["in_doubt"]
+    client = at.answering(lambda *_: None)
+    if exists:
+        record = {**customer(1).body, "id": "9"}
+        at.means = replace(at.means, read_customers=lambda keys: listed([record], keys))
+    at.now += SETTLE_S
+    at.means = replace(at.means, read_clock=lambda: ClockReading(at.now, "boot", at.now))
+    code = at.code(plan, replace(WAITS, resend=True))
+    state, expected = ("confirmed", 0) if exists else ("rejected", 5)
+    assert (code, at.states(plan), client.sent) == (expected, [state], [])
+    if not exists:
+        assert results(plan)["rejected"][0]["platform_message"] == "no seats"
 
 
 def failing(is_bad: Callable[[bytes], bool]) -> Answer:
