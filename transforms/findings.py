@@ -34,8 +34,10 @@ FINDINGS: Final = {
     "rule": TEXT,
     "severity": TEXT,
     "detail": TEXT,
+    "subject": TEXT,
 }
-"""`entity_id` is null where the finding is about a table as a whole, or about a row without an id."""
+"""`entity_id` is null where the finding is about a table as a whole, or about a row without an id. `subject` is what
+such a finding is about within its table, such as a column; null where it is about a record, or nothing smaller."""
 
 VALUES: Final = {"rule": TEXT, "id": TEXT, "value": TEXT}
 """A rule that the value of a record must be unique, the record, and the value."""
@@ -65,10 +67,12 @@ def rule_findings(
     ids: Column[Any],
     where: Column[Any] | None = None,
     detail: Column[Any] | str = "",
+    subject: str | None = None,
 ) -> pd.DataFrame:
     """Findings of one rule (the columns of `FINDINGS`), one for each row in which it holds.
 
-    `ids` is text; `where` is boolean, null is no, and None is every row; `detail` is a text per row, or one for all.
+    `ids` is text; `where` is boolean, null is no, and None is every row; `detail` is a text per row, or one for all;
+    `subject` is that of all.
 
     Raises:
         KeyError: there is no such rule.
@@ -81,7 +85,13 @@ def rule_findings(
     rows = pa.table(columns)
     if where is not None:
         rows = rows.filter(array(where))
-    same = {"entity": rule.entity, "rule": rule.name, "severity": rule.severity, "detail": detail}
+    same = {
+        "entity": rule.entity,
+        "rule": rule.name,
+        "severity": rule.severity,
+        "detail": detail,
+        "subject": pa.scalar(subject, TEXT),
+    }
     return from_arrow(
         pa.table(
             {
@@ -92,9 +102,10 @@ def rule_findings(
     )
 
 
-def table_finding(entity: str, name: str, detail: str) -> pd.DataFrame:
-    """One finding about a table as a whole. Raises KeyError: there is no such rule."""
-    return rule_findings(entity, name, constant(None, pd.RangeIndex(1)), detail=detail)
+def table_finding(entity: str, name: str, detail: str, subject: str | None = None) -> pd.DataFrame:
+    """One finding about a table as a whole, or about a subject within it. Raises KeyError: there is no such rule."""
+    no_id = constant(None, pd.RangeIndex(1))
+    return rule_findings(entity, name, no_id, detail=detail, subject=subject)
 
 
 class UniqueValues(NamedTuple):

@@ -529,7 +529,7 @@ def _field_findings(columns: _Columns, asked: Mapping[str, Question]) -> Iterato
         one = asked[name]
         advice = f"set {one.id}"
         if one.state == "contradicted":
-            yield table_finding("orders", "field_changed", f"{name}: {one.reason}; {advice}")
+            yield table_finding("orders", "field_changed", f"{name}: {one.reason}; {advice}", name)
         if not rows or name not in _EXPECTED:
             continue
         if one.value is None:
@@ -537,7 +537,7 @@ def _field_findings(columns: _Columns, asked: Mapping[str, Question]) -> Iterato
             rule = "field_disputed" if dispute else "field_not_found"
             reason = f"{dispute}; " if dispute else ""
             detail = f"{name}: {reason}{_candidates(name, columns)}; {advice}"
-            yield table_finding("orders", rule, detail)
+            yield table_finding("orders", rule, detail, name)
         elif name == "total" and FILLED_SHARE_MIN * rows <= columns.facts[one.value].given < rows:
             detail = f"total: {one.value} has a value in {columns.given(one.value)}"
             yield table_finding("orders", "total_missing", detail)
@@ -563,7 +563,7 @@ def _unit_findings(
         return
     if unit.state == "contradicted":
         detail = f"total: {unit.reason}; set reconcile.order_total"
-        yield table_finding("orders", "field_changed", detail)
+        yield table_finding("orders", "field_changed", detail, "total")
     elif unit.value == _CENTS and totals.holdings.get(total or "") == "cents":
         words = f"total: {total} is a hundred times what the lines come to: it is divided by 100"
         yield table_finding("orders", "total_in_cents", words)

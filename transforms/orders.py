@@ -125,7 +125,7 @@ def order_customers(
         status = status.where(named.isna())
     elif notation is not None and notation.state == "contradicted":
         detail = f"customer_id: {notation.reason}; set {NOTATION}"
-        findings.append(table_finding("orders", "field_changed", detail))
+        findings.append(table_finding("orders", "field_changed", detail, "customer_id"))
     listed = int(counts.sum())
     share: float | None = None
     if listed:

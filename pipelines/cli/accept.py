@@ -80,8 +80,6 @@ def command(
         write_acceptances(path, [one for one in entries if one not in gone])
         _print(gone, "withdrawn: ")
         return
-    if why is None:
-        raise UsageError("--why is missing", 'Say why it is accepted: --why "…".')
     now = datetime.now(UTC).replace(microsecond=0)
     if until is not None and until.date() < now.date():
         raise UsageError(f"--until {until.date()} is past", "Name the last day on which it holds.")
@@ -91,14 +89,27 @@ def command(
         "until": until.date() if until is not None else None,
     }
     try:
-        made = [Acceptance(rule, person(who), now, why, subject, **rest) for subject in wanted]
+        made = [
+            Acceptance(rule, person(who), now, why or "", subject, **rest) for subject in wanted
+        ]
     except ValueError as error:
         raise UsageError(
             str(error), "`orderbridge accept --help` describes what can be combined."
         ) from None
     write_acceptances(path, [*(one for one in entries if _key(one) not in map(_key, made)), *made])
     _print(made, "accepted: ")
+    LOG.warning("from the next version on: %s", _answers(made))
     _warn_of_unknown(made)
+
+
+def _answers(made: list[Acceptance]) -> str:
+    """The same with the command that takes the place of this one."""
+    from orderbridge.pipelines.questions.findings import PREFIX
+    from orderbridge.pipelines.questions.model import answer_command
+
+    one = made[0]
+    place = f"/{one.subject}" if one.subject else ""
+    return answer_command(f"{PREFIX}{one.rule}{place}", one.severity or "accept")
 
 
 def _warn_of_unknown(made: list[Acceptance]) -> None:

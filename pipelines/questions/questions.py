@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final
 
+from orderbridge.pipelines.questions.findings import Findings
 from orderbridge.pipelines.questions.meanings import Meanings, without_evidence
 from orderbridge.pipelines.questions.model import (
     PRESSING,
@@ -21,7 +22,7 @@ from orderbridge.pipelines.questions.model import (
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
-KINDS: Final[tuple[QuestionKind, ...]] = (Meanings(),)
+KINDS: Final[tuple[QuestionKind, ...]] = (Findings(), Meanings())
 """The kinds of questions, the most pressing first."""
 
 

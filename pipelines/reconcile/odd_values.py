@@ -6,14 +6,13 @@ with counts. Odd values, of undocumented fields, are the members of `_extra`, by
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.accepted import SAFE_NAME, Accepted, place_subject
 from orderbridge.pipelines.warehouse.column_values import gone_values, jumped_values, recent_losses
 from orderbridge.pipelines.warehouse.field_kinds import (
     known_members,
@@ -44,8 +43,6 @@ CHANGED_SHARE: Final = 0.05
 CHANGED_MIN: Final = 5
 """Least share, and number, of a table's listed rows with an odd value at one place that show a change of the field."""
 _FIELDS_MAX: Final = 20
-_SAFE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_. \[\]-]{0,99}")
-"""A name that is none of a person, such as an e-mail address that keys an object."""
 _ODD: Final = """
     SELECT regexp_replace(field, '\\[[0-9]+\\]', '[]', 'g') AS path, count(*) AS odd,
         (SELECT count(*) FROM raw."{table}" WHERE _missing_since IS NULL) AS listed
@@ -95,10 +92,14 @@ def lost_values(rows: RecentRows, accepted: Accepted, newest: str | None) -> Ite
     for rule, lost in (("values_gone", gone_values), ("values_jumped", jumped_values)):
         for place, words in lost(rows.build, rows.resource, accepted):
             found.add(place)
-            yield table_finding(rows.resource, rule, f"{_shown(place)}: {words}")
+            yield table_finding(
+                rows.resource, rule, f"{_shown(place)}: {words}", place_subject(place)
+            )
     for rule, place, words in recent_losses(rows, accepted, newest):
         if place not in found:
-            yield table_finding(rows.resource, rule, f"{_shown(place)}: {words}")
+            yield table_finding(
+                rows.resource, rule, f"{_shown(place)}: {words}", place_subject(place)
+            )
 
 
 def _odd(
@@ -121,7 +122,7 @@ def _odd(
             if fall is not None and not is_many:
                 words = f"{words}, {fall.words('have the form of before')}"
             rule = "form_changed" if is_many or fall is not None else "odd_value"
-            yield table_finding(entity, rule, f"{_shown(place)}: {words}")
+            yield table_finding(entity, rule, f"{_shown(place)}: {words}", place_subject(place))
         if len(fields) > _FIELDS_MAX:
             yield table_finding(
                 entity, "odd_value", f"{table}: {len(fields) - _FIELDS_MAX} more fields"
@@ -166,15 +167,18 @@ def _widened(build: duckdb.DuckDBPyConnection, entity: str) -> Iterator[pd.DataF
     for place, previous, kind in widened(build, entity):
         is_list = (previous, kind) == ("object", "table")
         rule = "list_recovered" if is_list else "type_widened"
-        yield table_finding(entity, rule, f"{_shown(place)}: {previous} is {kind} now")
+        yield table_finding(
+            entity, rule, f"{_shown(place)}: {previous} is {kind} now", place_subject(place)
+        )
 
 
 def _mixed(build: duckdb.DuckDBPyConnection, entity: str) -> Iterator[pd.DataFrame]:
     for place, kind, shares in mixed_forms(build, entity):
         held = "columns" if kind == "object" else "a child table"
-        yield table_finding(entity, "form_mixed", f"{_shown(place)}: {shares}; held as {held}")
+        detail = f"{_shown(place)}: {shares}; held as {held}"
+        yield table_finding(entity, "form_mixed", detail, place_subject(place))
 
 
 def _shown(place: str) -> str:
     table, separator, name = place.partition(": ")
-    return place if not separator or _SAFE.fullmatch(name) else f"{table}: (not shown)"
+    return place if not separator or SAFE_NAME.fullmatch(name) else f"{table}: (not shown)"

@@ -87,7 +87,7 @@ def lines_findings(asked: Question) -> pd.DataFrame:
     if table is None or not notes:
         return frame(FINDINGS)
     detail = f"lines: {table} is used; {', '.join(notes)}; set {LINES}"
-    return table_finding("orders", "field_changed", detail)
+    return table_finding("orders", "field_changed", detail, "lines")
 
 
 def last_matched_share(build: duckdb.DuckDBPyConnection, accepted: Accepted) -> float | None:

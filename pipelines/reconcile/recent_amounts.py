@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orderbridge.pipelines.reconcile.orders import filled_columns
-from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.accepted import Accepted, place_subject
 from orderbridge.pipelines.warehouse.recent_rows import (
     ALL_ROWS,
     KINDS,
@@ -96,7 +96,7 @@ def _lost(rows: RecentRows, amounts: _Amounts, accepted: Accepted) -> Iterator[p
     )
     for fall in rows.fallen(measure, partial(accepted.is_changed, f"orders.{_RULE}")):
         words = fall.words("with an amount there have one that can be read")
-        yield table_finding("orders", _RULE, f"{fall.place}: {words}")
+        yield table_finding("orders", _RULE, f"{fall.place}: {words}", place_subject(fall.place))
 
 
 def _is_large(now: Share, before: Share) -> bool:

@@ -8,6 +8,7 @@ it finds. Nothing accepts itself.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
@@ -33,6 +34,8 @@ COMPARED: Final = frozenset(
     }
 )
 """Rules that compare with the last accepted state."""
+SAFE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_. \[\]-]{0,99}")
+"""A path of fields that can be shown; any other could be a value, such as an e-mail address as the name of a field."""
 RULE_NAMES: Final = frozenset(f"{rule.entity}.{rule.name}" for rule in RULES)
 
 
@@ -41,10 +44,12 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         rule: `entity.rule`, as in `reconciled.exceptions`.
-        subject: the id of a record, or how the detail begins (`orders: currency`); empty: all findings of the rule.
+        subject: the id of a record, or how the detail begins (`orders: currency`); empty: all findings of the rule, or
+            those of `place`.
+        place: the id of a record, or the subject of a finding, exactly; empty: see `subject`.
         who: accepted it.
         when: it was accepted.
-        why: the reason.
+        why: the reason; may be empty.
         until: the last day, in UTC; None: without an end.
         severity: that the findings have instead of that of their rule; None: they are accepted.
         up_to: so many findings are accepted, and all of them listed where there are more; None: any number.
@@ -53,8 +58,9 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: str
     who: str
     when: datetime
-    why: str
+    why: str = ""
     subject: str = ""
+    place: str = ""
     until: date | None = None
     severity: Severity | None = None
     up_to: Annotated[int, msgspec.Meta(ge=0)] | None = None
@@ -62,8 +68,10 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.rule not in RULE_NAMES:
             raise ValueError(f"there is no rule {self.rule!r}; the rules are in docs/rules.md")
-        if not self.why.strip() or not self.who.strip():
-            raise ValueError("`who` and `why` must not be empty")
+        if not self.who.strip():
+            raise ValueError("`who` must not be empty")
+        if self.subject and self.place:
+            raise ValueError("`subject` cannot be combined with `place`")
         if self.up_to is not None and (self.severity is not None or self.rule in COMPARED):
             raise ValueError(
                 "`up_to` cannot be combined with `severity` or with a rule that compares with an earlier state"
@@ -79,8 +87,17 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def covers(self, rule: str, subject: str) -> bool:
         """Whether it is about a finding, by its rule and its id or detail."""
+        if self.place:
+            return rule == self.rule and self.place in (subject, place_subject(subject))
         named = self.subject in ("", subject) or subject.startswith(f"{self.subject}:")
         return named and rule == self.rule
+
+    @property
+    def about_sql(self) -> str:
+        """Whether a finding is one that it is about, as SQL."""
+        if not self.place:
+            return is_about(self.rule, [self.subject])
+        return f"({is_about(self.rule, [''])} AND coalesce(entity_id, subject) = {sql_text(self.place)})"
 
 
 class Accepted:
@@ -98,11 +115,10 @@ class Accepted:
     def severity_sql(self) -> str:
         """The severity of a finding (columns of `FINDINGS`), as SQL: of several entries, one with a subject counts."""
         entries = sorted(
-            (one for one in self._all if one.severity is not None), key=lambda one: not one.subject
+            (one for one in self._all if one.severity is not None),
+            key=lambda one: not (one.place or one.subject),
         )
-        cases = [
-            f"WHEN {is_about(one.rule, [one.subject])} THEN '{one.severity}'" for one in entries
-        ]
+        cases = [f"WHEN {one.about_sql} THEN '{one.severity}'" for one in entries]
         return f"CASE {' '.join(cases)} ELSE severity END" if cases else "severity"
 
     def accepted_sql(self, findings: str) -> str:
@@ -110,10 +126,12 @@ class Accepted:
         wanted, limited = dict[str, list[str]](), ["false"]
         for one in self._all:
             if one.up_to is not None:
-                about = is_about(one.rule, [one.subject])
+                about = one.about_sql
                 limited.append(
                     f"{about} AND (SELECT count(*) FROM {findings} WHERE {about}) <= {one.up_to}"
                 )
+            elif one.severity is None and one.rule not in COMPARED and one.place:
+                limited.append(one.about_sql)
             elif one.severity is None and one.rule not in COMPARED:
                 wanted.setdefault(one.rule, []).append(one.subject)
         return " OR ".join(
@@ -128,6 +146,14 @@ class Accepted:
             and (recorded_at is None or one.when > recorded_at)
             for one in self._all
         )
+
+
+def place_subject(place: str) -> str:
+    """A place as the subject of a finding: a name that could be personal data is a hash of it."""
+    table, separator, name = place.partition(": ")
+    if not separator or SAFE_NAME.fullmatch(name):
+        return place
+    return f"{table}: #{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def is_about(rule: str, subjects: Sequence[str]) -> str:
@@ -171,7 +197,7 @@ def read_acceptances(path: Path) -> list[Acceptance]:
         try:
             made.append(msgspec.convert(entry, Acceptance, strict=True))
         except msgspec.ValidationError as error:
-            hint = "Each entry has rule, who, when and why, and may have subject and until."
+            hint = "Each entry has rule, who and when, and may have why, place, subject and until."
             raise UsageError(f"{path}, entry {number} of [[accepted]]: {error}", hint) from None
     return made
 

@@ -87,6 +87,7 @@ CREATE TABLE IF NOT EXISTS ops.push_log (
     status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ
 );
 
+ALTER TABLE IF EXISTS reconciled.exceptions ADD COLUMN IF NOT EXISTS subject VARCHAR;
 ALTER TABLE ops.runs ADD COLUMN IF NOT EXISTS answers_hash VARCHAR;
 ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT;
 ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS cut VARCHAR;

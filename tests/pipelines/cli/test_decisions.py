@@ -84,11 +84,8 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
         "--until",
         "2030-01-31",
     )
-    assert (done.code, done.err, done.out.startswith(f"accepted: {RULE} '7': one firm (ana, ")) == (
-        0,
-        "",
-        True,
-    )
+    assert (done.code, done.out.startswith(f"accepted: {RULE} '7': one firm (ana, ")) == (0, True)
+    assert done.err == f"from the next version on: orderbridge answer finding:{RULE}/7 accept\n"
     file.write_text("# agreed with sales\n" + file.read_text("utf-8"), "utf-8")
     assert run(project, "accept", form, "--who", "eva", "--why", "new ERP").code == 0
     entries: list[Any] = [(RULE, subject, "ana", "one firm", "2030-01-31") for subject in "78"]
@@ -138,6 +135,7 @@ def test_a_subject_that_no_finding_has_is_named_and_an_entry_that_ran_out_is_mar
     )
     assert (done.code, done.err) == (
         0,
+        f"from the next version on: orderbridge answer finding:{RULE}/7 accept\n"
         f"no finding of the last run is one of {RULE} '8': accepted all the same\n",
     )
     file = project / ".dlt/accepted.toml"
@@ -162,7 +160,7 @@ HEADER = "pair;decision;why\n"
             "run",
             "entry 1 of [[accepted]]",
         ),
-        (".dlt/accepted.toml", ACCEPTED, "run", "missing required field `why`"),
+        (".dlt/accepted.toml", ACCEPTED.replace("who", "w"), "run", "unknown field `w`"),
         (
             "pairs.csv",
             f"{HEADER}code 7 = 1;maybe;\n",

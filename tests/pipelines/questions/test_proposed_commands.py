@@ -1,0 +1,103 @@
+"""Commands that findings and questions propose are complete, work as they are, and mean exactly what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import duckdb
+import pytest
+
+from orderbridge.pipelines.reconcile.reconcile import reconcile
+from orderbridge.pipelines.warehouse.accepted import accepted_file, read_acceptances
+from orderbridge.transforms.rules import RULES
+from tests.pipelines.bridge import Bridge, Done
+
+PROPOSED = re.compile(r"`(orderbridge [^`]+)`")
+COMMANDS = sorted(
+    {
+        command
+        for rule in RULES
+        for text in (rule.meaning, rule.impact, rule.action)
+        for command in PROPOSED.findall(text)
+    }
+)
+ERRORS = """
+    INSERT INTO reconciled.exceptions BY NAME SELECT 'orders' AS entity, rule, 'error' AS severity, subject,
+        subject || ': 3 values in 30 rows' AS detail, false AS is_accepted, 'r' AS first_run_id, now() AS first_seen_at
+    FROM (VALUES ('amounts_lost', 'orders: a'), ('amounts_lost', 'orders: a: b'), ('amounts_lost', 'orders'),
+        ('amounts_lost', 'orders: it''s "new" [€]')) AS t (rule, subject)"""
+
+
+@pytest.fixture
+def project(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
+    (reconciled.folder / ".dlt").mkdir(exist_ok=True, mode=0o700)
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
+    return reconciled
+
+
+def run(made: Bridge, line: str) -> Done:
+    name, *arguments = shlex.split(line)
+    assert name == "orderbridge"
+    return made.command(*arguments, DLT_PROJECT_DIR=str(made.folder))
+
+
+def test_every_command_that_a_rule_proposes_can_be_copied(project: Bridge) -> None:
+    assert len(COMMANDS) > 5
+    for line in COMMANDS:
+        if re.search(r" [A-Z]{3,}", line):  # the file of the person who reads it
+            assert line == "orderbridge preview FILE"
+            continue
+        done = run(project, line)
+        needs_erp = line == "orderbridge review" and "has no match with the ERP" in done.err
+        assert done.code == 0 or needs_erp, f"{line}: {done.err}"
+
+
+def test_every_command_of_a_question_answers_that_question_and_no_other(project: Bridge) -> None:
+    with duckdb.connect(project.path) as warehouse:
+        warehouse.execute(ERRORS)
+
+    def findings() -> set[str]:
+        listed = run(project, "orderbridge questions").out
+        return {line.split("  ")[0] for line in listed.splitlines() if "amounts_lost" in line}
+
+    listed = run(project, "orderbridge questions --json").out
+    questions = json.loads(listed)["questions"]
+    asked = [one for one in questions if "amounts_lost" in one["id"]]
+    assert len(asked) == 4
+    for left, one in zip((3, 2, 1, 0), asked, strict=True):
+        shown = run(project, one["command"])
+        assert shown.code == 0, shown.err
+        commands = [line for line in shown.out.splitlines() if line.startswith("to answer: ")]
+        done = run(project, commands[0].removeprefix("to answer: "))
+        assert done.code == 0, done.err
+        rest = json.loads(run(project, "orderbridge questions --json").out)
+        assert len([one for one in rest["questions"] if "amounts_lost" in one["id"]]) == left
+    for one in asked:
+        command = f"orderbridge answer {shlex.quote(one['id'])}"
+        assert run(project, f"{command} warning --until 2999-01-01").code == 0
+        assert run(project, f"{command} accept --up-to 9").code == 0
+        assert run(project, f"{command} maybe").code == 2
+    places = {entry.place for entry in read_acceptances(accepted_file())}
+    assert places == {one["id"].partition("/")[2] for one in asked}
+    for one in asked:
+        assert run(project, f"orderbridge answer {shlex.quote(one['id'])} --withdraw").code == 0
+    assert read_acceptances(accepted_file()) == []
+
+
+def test_an_acceptance_of_a_place_is_exact_and_those_of_before_keep_their_meaning(
+    project: Bridge,
+) -> None:
+    place = "customers.erp_code_duplicate"
+    with duckdb.connect(project.path) as warehouse:
+        warehouse.execute("UPDATE raw.customers SET erp_code = 'X' WHERE rowid < 2")
+    reconcile()
+    (first, *_) = project.rows(
+        "SELECT entity_id FROM reconciled.exceptions WHERE rule = 'erp_code_duplicate' ORDER BY 1"
+    )
+    assert run(project, f"orderbridge answer finding:{place}/{first[0]} accept").code == 0
+    assert reconcile().accepted == 1
+    assert run(project, f"orderbridge answer finding:{place} accept").code == 0
+    assert reconcile().accepted == 2
+    assert run(project, "orderbridge answer finding:no.rule accept").code == 2
