@@ -128,7 +128,7 @@ def settle(
         shutil.rmtree(walk_folder(), ignore_errors=True)  # of a killed push
         recover(ledger, host, dependencies.deadline_s or http_settings().timeout_s)
         if plan is not None:
-            named = _named_plan(ledger, host, plan)
+            named = named_plan(ledger, host, plan)
             result.commit(
                 named,
                 answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers),
@@ -163,7 +163,7 @@ def settle(
     return result
 
 
-def _named_plan(ledger: Ledger, host: str, name: str) -> PlanLedger:
+def named_plan(ledger: Ledger, host: str, name: str) -> PlanLedger:
     """The plan of a host with this folder, or whose id begins so. Raises UsageError."""
     rows = ledger.connection.execute(
         "SELECT plan_id, folder FROM plans WHERE host = ?", [host]

@@ -19,10 +19,11 @@ from orderbridge.pipelines.questions.model import (
     GivenAnswer,
     QuestionKind,
 )
+from orderbridge.pipelines.questions.writes import Writes
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
-KINDS: Final[tuple[QuestionKind, ...]] = (Findings(), Meanings())
+KINDS: Final[tuple[QuestionKind, ...]] = (Writes(), Findings(), Meanings())
 """The kinds of questions, the most pressing first."""
 
 

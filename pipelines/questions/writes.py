@@ -1,0 +1,147 @@
+"""Questions about writes whose outcome is unknown: did this request take effect? The ledger has the answer.
+
+In: the ledger. Out: a question for each such request, or one for a plan that has many; and answers of a person who has
+looked on the platform. Nothing is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from orderbridge.pipelines.ledger.model import LedgerRow
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.resolutions import Answers
+from orderbridge.pipelines.push.write_answers import answer_writes
+from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import ledger_path
+from orderbridge.sources.words import number
+from orderbridge.transforms.questions import Choice
+
+PREFIX: Final = "write:"
+_SINGLE_MAX: Final = 10
+"""So many requests of a plan are asked one by one."""
+_ID_DIGITS: Final = 12
+_RANGE_MAX: Final = 1_000_000
+_NUMBERS: Final = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_UNKNOWN: Final = ("in_doubt", "conflict")
+_CHOICES: Final = (
+    Choice("landed", "it took effect on the platform"),
+    Choice("not_landed", "it did not: it can be sent again"),
+    Choice("abandon", "it is given up, and never sent"),
+)
+
+
+class Writes:
+    """Questions about unknown outcomes. See `QuestionKind`."""
+
+    def is_about(self, question: str) -> bool:
+        """See `QuestionKind`."""
+        return question.startswith(PREFIX)
+
+    def asked(self) -> list[AskedQuestion]:
+        """See `QuestionKind`."""
+        with Ledger.open(ledger_path(), readonly=True) as ledger:
+            plans = [
+                PlanLedger(ledger, one.plan_id)
+                for one in ledger.open_plans()
+                if not one.states.keys().isdisjoint(_UNKNOWN)
+            ]
+            return [asked for plan in plans for asked in _of_plan(plan)]
+
+    def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
+        """See `QuestionKind`."""
+        if given.until is not None or given.up_to is not None:
+            raise UsageError(
+                "--until and --up-to are about findings, not about writes", "Leave them out."
+            )
+        answer_writes(_by_plan(answers), is_check=True)
+
+    def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
+        """See `QuestionKind`."""
+        answer_writes(_by_plan(answers))
+        return str(ledger_path())
+
+
+def _of_plan(plan: PlanLedger) -> list[AskedQuestion]:
+    rows = [*plan.rows(*_UNKNOWN)]
+    name = f"{PREFIX}{plan.plan_id[:_ID_DIGITS]}"
+    if len(rows) <= _SINGLE_MAX:
+        return [_asked(f"{name}/{row.id}", _words(row), plan.folder) for row in rows]
+    shown = ", ".join(str(row.id) for row in rows[:_SINGLE_MAX])
+    reason = (
+        f"{number(len(rows), 'request')} of this plan: {shown} …; one of them: {name}/{rows[0].id}"
+    )
+    return [_asked(name, reason, plan.folder)]
+
+
+def _words(row: LedgerRow) -> str:
+    fields = f" ({', '.join(row.fields)})" if row.fields else ""
+    return f"{row.method} {row.path}{fields}: {row.words or 'no answer came'}"
+
+
+def _asked(question: str, reason: str, folder: str) -> AskedQuestion:
+    return AskedQuestion(
+        id=question,
+        text="Did this request take effect on the platform? Look there, then answer.",
+        state="open",
+        reason=reason,
+        choices=_CHOICES,
+        holds_up=(f"the lines of the file that it came from, in {folder}",),
+    )
+
+
+def _by_plan(answers: Sequence[GivenAnswer]) -> dict[str, Answers]:
+    """The numbers of requests by plan and answer. Raises UsageError."""
+    given: dict[str, dict[str, set[int]]] = {}
+    for one in answers:
+        words = [choice.value for choice in _CHOICES]
+        if one.value not in words:
+            what = "An answer about a write cannot be withdrawn" if one.value is None else ""
+            raise UsageError(
+                what or f"{one.value} is not an answer to {one.question}",
+                f"Answer one of {', '.join(words)}: {answer_command(one.question, words[0])}",
+            )
+        plan, _, numbers = one.question.removeprefix(PREFIX).partition("/")
+        of_plan = given.setdefault(plan, {word: set() for word in words})
+        of_plan[one.value] |= _numbers(numbers) if numbers else _all_of(plan)
+    return {
+        plan: Answers(*(frozenset(of_plan[word]) for word in ("landed", "not_landed", "abandon")))
+        for plan, of_plan in given.items()
+    }
+
+
+def _numbers(text: str) -> set[int]:
+    """Numbers of requests: `17`, `17,20-24`. Raises UsageError."""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        match = _NUMBERS.fullmatch(part.strip())
+        if match is None:
+            raise UsageError(
+                f"{part!r} is not the number of a request", "Name them as write:PLAN/17,20-24."
+            )
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last - first > _RANGE_MAX:
+            raise UsageError(f"{part!r} is too long a range", "Name fewer at once.")
+        numbers.update(range(first, last + 1))
+    return numbers
+
+
+def _all_of(plan: str) -> set[int]:
+    """All requests of a plan whose outcome is unknown. Raises UsageError for a plan that has none."""
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        numbers = {
+            row.id
+            for one in ledger.open_plans()
+            if one.plan_id.startswith(plan)
+            for row in PlanLedger(ledger, one.plan_id).rows(*_UNKNOWN)
+        }
+    if not numbers:
+        raise UsageError(
+            f"no request of the plan {plan} has an unknown outcome",
+            "`orderbridge questions` lists those that have one.",
+        )
+    return numbers
