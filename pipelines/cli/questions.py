@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _NONE: Final = "nothing is open and nothing is assumed"
 _SHOWN_CHOICES: Final = 12
+_SHOWN_OF_KIND: Final = 10
 _COLUMNS: Final = ("question", "answer", "why", "state", "proposal", "text", "evidence")
 """Of the spreadsheet; a person fills in `answer` and perhaps `why`."""
 
@@ -53,12 +55,35 @@ def listed(asked: Sequence[AskedQuestion]) -> list[str]:
     """The questions, a line each, and what to do."""
     if not asked:
         return [_NONE]
-    width = max(len(one.id) for one in asked)
-    lines = [f"{one.state:<12}  {one.id:<{width}}  {_now(one)}".rstrip() for one in asked]
+    shown_ones, hidden = _first_of_each_kind(asked)
+    width = max(len(one.id) for one in shown_ones)
+    lines = [f"{one.state:<12}  {one.id:<{width}}  {_now(one)}".rstrip() for one in shown_ones]
+    for kind, count in hidden.items():
+        lines.append(f"and {count} more that begin with {kind}:, all with --csv FILE")
     lines.append(f"to see one: orderbridge questions {shlex.quote(asked[0].id)}")
     if any(one.is_confirmable for one in asked):
         lines.append("to confirm what is proposed: orderbridge answer --proposed")
     return lines
+
+
+def _first_of_each_kind(
+    asked: Sequence[AskedQuestion],
+) -> tuple[list[AskedQuestion], dict[str, int]]:
+    """The first questions of each kind, and how many more there are by kind: there may be a thousand pairs."""
+    shown_ones: list[AskedQuestion] = []
+    counts: Counter[str] = Counter()
+    for one in asked:
+        kind, separator, _ = one.id.partition(":")
+        counts[kind] += 1
+        if not separator or counts[kind] <= _SHOWN_OF_KIND:
+            shown_ones.append(one)
+    kinds = {one.id.partition(":")[0] for one in asked if ":" in one.id}
+    hidden = {
+        kind: count - _SHOWN_OF_KIND
+        for kind, count in counts.items()
+        if kind in kinds and count > _SHOWN_OF_KIND
+    }
+    return shown_ones, hidden
 
 
 def _now(one: AskedQuestion) -> str:

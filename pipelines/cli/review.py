@@ -10,7 +10,7 @@ import click
 
 from orderbridge.pipelines.cli.answer import person
 from orderbridge.pipelines.cli.options import declared
-from orderbridge.pipelines.cli.process import start
+from orderbridge.pipelines.cli.process import LOG, start
 from orderbridge.pipelines.cli.terminal import escape, print_lines
 from orderbridge.sources.words import number
 
@@ -57,6 +57,7 @@ def command(file: Path | None, below: int, who: str | None, why: str | None) -> 
         {pair: (answer, reason or why or "") for pair, (answer, reason) in decided.items()},
         person(who),
     )
+    LOG.warning("from the next version on: orderbridge answer --from FILE, or one by one")
     print_lines(
         f"{number(len(decided), 'pair')} decided; the next run with the ERP's file uses them"
     )

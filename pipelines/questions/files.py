@@ -12,12 +12,15 @@ from typing import Any, Final
 import msgspec
 
 from orderbridge.pipelines.questions.model import GivenAnswer
+from orderbridge.pipelines.questions.pairs import question_of
+from orderbridge.pipelines.warehouse.reviews import decisions_in
 from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions, Row, open_table
 from orderbridge.sources.settings import read_answers
 
 _OURS: Final = "\ufeffquestion;".encode()
+_OUR_PAIRS: Final = "\ufeffpair;".encode()
 _PAIRS: Final = "pair"
 _NEEDED: Final = ("question", "answer")
 _HINT: Final = "A file for a spreadsheet is written by: orderbridge questions --csv questions.csv"
@@ -73,10 +76,15 @@ def _json_entries(path: Path) -> Iterator[Mapping[str, str]]:
 
 
 def _table_entries(path: Path) -> Iterator[Mapping[str, str]]:
-    """The rows of a CSV or workbook with the columns `question` and `answer`."""
-    is_ours = path.is_file() and path.read_bytes().startswith(_OURS)
+    """The rows of a CSV or workbook with the columns `question` and `answer`, or of pairs that `review` has written."""
+    is_ours = path.is_file() and path.read_bytes().startswith((_OURS, _OUR_PAIRS))
     options = ReadOptions("utf-8", ";", '"', "", 1, totals="keep") if is_ours else None
     table = open_table(path, options)
+    if _PAIRS in table.columns:
+        for pair, (decision, why) in decisions_in(path).items():
+            answer = "same" if decision == "accept" else "different"
+            yield {"question": question_of(pair), "answer": answer, "why": why}
+        return
     missing = [name for name in _NEEDED if name not in table.columns]
     if missing:
         raise UsageError(f"{path} has no column {', '.join(missing)}", _HINT)

@@ -19,11 +19,12 @@ from orderbridge.pipelines.questions.model import (
     GivenAnswer,
     QuestionKind,
 )
+from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.writes import Writes
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
-KINDS: Final[tuple[QuestionKind, ...]] = (Writes(), Findings(), Meanings())
+KINDS: Final[tuple[QuestionKind, ...]] = (Writes(), Findings(), Meanings(), Pairs())
 """The kinds of questions, the most pressing first."""
 
 

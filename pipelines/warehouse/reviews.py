@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TextIO
@@ -107,10 +107,16 @@ def _reviews(path: Path, names: Sequence[str]) -> dict[str, Review]:
     return reviews
 
 
-def write_reviews(decided: Mapping[str, tuple[Decision, str]], who: str) -> None:
-    """Adds decisions to the file of the project, in their order; the last one counts. Raises OSError, UsageError."""
+def write_reviews(
+    decided: Mapping[str, tuple[Decision, str]], who: str, withdrawn: Collection[str] = ()
+) -> None:
+    """Adds decisions to the file of the project, in their order, and removes those of pairs that are withdrawn.
+
+    The last decision about a pair counts. Raises OSError, UsageError.
+    """
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    reviews = {pair: one for pair, one in read_reviews().items() if pair not in decided}
+    gone = {*decided, *withdrawn}
+    reviews = {pair: one for pair, one in read_reviews().items() if pair not in gone}
     reviews |= {
         pair: Review(pair, answer, who, when, why) for pair, (answer, why) in decided.items()
     }

@@ -213,6 +213,32 @@ def test_a_file_of_pairs_comes_back_from_a_spreadsheet_with_decisions(project: P
     ]
 
 
+@pytest.mark.usefixtures("pairs")
+def test_pairs_are_questions_answered_one_by_one_or_by_the_spreadsheet_of_before(
+    project: Path,
+) -> None:
+    ids = ["match:keys a = b/123456789012345678", "match:code 007/2"]
+    listed = run(project, "questions").out
+    assert [line[14:].split("  ")[0] for line in listed.splitlines()[:2]] == ids
+    assert "Núria" not in listed, "names are shown with one question, not in a list"
+    assert "Núria" in run(project, "questions", ids[1]).out
+    assert run(project, "answer", ids[1], "same", "--who", "ana", "--why", "by phone").code == 0
+    assert run(project, "answer", ids[1], "perhaps").code == 2
+    kept = read_reviews()["code 007 = 2"]
+    assert (kept.decision, kept.who, kept.why) == ("accept", "ana", "by phone")
+    assert ids[1] not in run(project, "questions").out
+    assert run(project, "answer", ids[1], "--withdraw").code == 0
+    assert read_reviews() == {}
+    names, *rows = csv.reader(run(project, "review").out[1:].splitlines(), delimiter=";")
+    rows[0][1], rows[1][1] = "yes", "no"
+    with (project / "pairs.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+    assert run(project, "answer", "--from", "pairs.csv", "--who", "eva").code == 0
+    decided = [(one.pair, one.decision, one.who) for one in read_reviews().values()]
+    assert decided == [(LISTED[0], "accept", "eva"), (LISTED[1], "reject", "eva")]
+    assert run(project, "questions").out == "nothing is open and nothing is assumed\n"
+
+
 def test_a_decision_takes_the_place_of_an_earlier_one_and_the_file_is_private(
     project: Path,
 ) -> None:

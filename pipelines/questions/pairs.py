@@ -1,0 +1,114 @@
+"""Questions about pairs of the match with the ERP: is this line of the file this customer? A review is the answer.
+
+In: the pairs of the published warehouse, and `.dlt/reviewed.csv`. Out: a question for each doubtful pair, most doubtful
+first, and reviews, which the next run with the ERP's file uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.reviews import (
+    SEPARATOR,
+    Decision,
+    doubtful_pairs,
+    read_reviews,
+    reviews_file,
+    write_reviews,
+)
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import warehouse_path
+from orderbridge.transforms.questions import Choice
+
+PREFIX: Final = "match:"
+_CERTAIN_FROM: Final = 10
+"""Matched pairs of this weight and more are not asked."""
+_DECISIONS: Final[Mapping[str, Decision]] = {"same": "accept", "different": "reject"}
+
+
+class Pairs:
+    """Questions about pairs. See `QuestionKind`."""
+
+    def is_about(self, question: str) -> bool:
+        """See `QuestionKind`."""
+        return question.startswith(PREFIX)
+
+    def asked(self) -> list[AskedQuestion]:
+        """See `QuestionKind`."""
+        if not warehouse_path().is_file():
+            return []
+        with open_warehouse() as warehouse:
+            if "erp_pairs" not in table_names(warehouse, "reconciled"):
+                return []
+            pairs = doubtful_pairs(warehouse, _CERTAIN_FROM)
+        reviewed = read_reviews()
+        return [_asked(pair) for pair in pairs if pair["pair"] not in reviewed]
+
+    def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
+        """See `QuestionKind`."""
+        if given.until is not None or given.up_to is not None:
+            raise UsageError(
+                "--until and --up-to are about findings, not about pairs", "Leave them out."
+            )
+        reviewed = read_reviews()
+        for one in answers:
+            pair = pair_of(one.question)
+            if one.value is None and pair not in reviewed:
+                raise UsageError(
+                    f"{one.question} has no answer", "`orderbridge questions` lists what is asked."
+                )
+            if one.value is not None and one.value not in _DECISIONS:
+                raise UsageError(
+                    f"{one.value} is not an answer to {one.question}",
+                    f"Answer same or different: {answer_command(one.question, 'same')}",
+                )
+
+    def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
+        """See `QuestionKind`."""
+        decided = {
+            pair_of(one.question): (_DECISIONS[one.value], one.why)
+            for one in answers
+            if one.value is not None
+        }
+        withdrawn = [pair_of(one.question) for one in answers if one.value is None]
+        write_reviews(decided, given.by, withdrawn)
+        return str(reviews_file())
+
+
+def question_of(pair: str) -> str:
+    """The id of the question about a pair."""
+    line_key, _, customer_id = pair.rpartition(SEPARATOR)
+    return f"{PREFIX}{line_key}/{customer_id}"
+
+
+def pair_of(question: str) -> str:
+    """The pair that a question is about. Raises UsageError."""
+    line_key, separator, customer_id = question.removeprefix(PREFIX).rpartition("/")
+    if not separator:
+        raise UsageError(
+            f"{question} names no pair", "`orderbridge questions` lists those that are asked."
+        )
+    return f"{line_key}{SEPARATOR}{customer_id}"
+
+
+def _asked(pair: Mapping[str, Any]) -> AskedQuestion:
+    names = [pair["platform_name"], pair["platform_fiscal_name"]]
+    platform = ", ".join(filter(None, names)) or "no name"
+    reason = f"line {pair['line']}, weight {pair['weight']}: equal {pair['agreeing'] or 'nothing'}"
+    if pair["differences"]:
+        reason += f", different {pair['differences']}"
+    return AskedQuestion(
+        id=question_of(pair["pair"]),
+        text="Are this line of the ERP's file and this customer of the platform the same?",
+        state="open",
+        reason=reason,
+        choices=[
+            Choice("same", f"in the ERP: {pair['erp_name'] or 'no name'}"),
+            Choice("different", f"on the platform: {platform}"),
+        ],
+        holds_up=("the match of this line",),
+    )
