@@ -79,7 +79,7 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     """The result of a push as text, and what to do next; `workbook` has the result of each line, if there is one."""
     from orderbridge.pipelines.ledger.model import FINAL_STATES
     from orderbridge.pipelines.plan.model import RESULTS_FOLDER
-    from orderbridge.pipelines.push.eligibility import format_time
+    from orderbridge.pipelines.push.eligibility import ENDS, format_time
     from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
     from orderbridge.pipelines.push.resolutions import ABANDONED
     from orderbridge.pipelines.push.results import LEFT_OUT, RESULT_FILES, STATUSES
@@ -119,8 +119,8 @@ def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
                 f"  orderbridge import {manifest.kind} {shlex.quote(str(workbook))}",
             ]
         )
-    if result.lines["unsent", "blocked"]:
-        lines.append("results/unsent.csv has the reason for each blocked line, and what to do")
+    if any(result.lines["unsent", outcome] for outcome in ("blocked", *ENDS)):
+        lines.append("results/unsent.csv has the reason for each of them, and what to do")
     if result.broke:
         lines.append("the push ended early: too many outcomes in a row were in doubt")
     if result.stopped:

@@ -42,7 +42,7 @@ from orderbridge.pipelines.plan.make import (
 )
 from orderbridge.pipelines.plan.model import Plan
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
-from orderbridge.pipelines.push.checks import changed_file, describe_plan, operations_left
+from orderbridge.pipelines.push.checks import changes_since, describe_plan, operations_left
 from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.model import PushOptions, PushResult
 from orderbridge.pipelines.push.verify import VerifyResult, verify
@@ -165,7 +165,9 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
             result.file = write_result(plan, made.inputs if made is not None else None)
         except UsageError as error:
             result.error = error
-        if _pull_list(options.kind, math.inf, steps):
+        # what somebody else created is not in the list that was read before
+        max_age_h = 0.0 if result.push.lines["unsent", "exists_now"] else math.inf
+        if _pull_list(options.kind, max_age_h, steps):
             # once more if that went on with a walk that began before the last of them was sent
             _pull_list(options.kind, math.inf, steps)
         else:
@@ -233,8 +235,9 @@ def _passwords(options: ImportOptions, mapping: Mapping, steps: ImportSteps) -> 
 
 
 def _unfinished_plan(options: ImportOptions) -> Plan | None:
-    """The last plan of this file and mapping, as they are, that was pushed and has operations left."""
-    target = (options.kind, legacy_settings().base_url)
+    """The last plan of this file, mapping and settings, as they are, that was pushed and has operations left."""
+    settings = legacy_settings()
+    target = (options.kind, settings.base_url)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         begun = [one for one in reversed(ledger.open_plans()) if (one.kind, one.host) == target]
     given = [
@@ -243,7 +246,7 @@ def _unfinished_plan(options: ImportOptions) -> Plan | None:
     ]
     for one in begun:
         plan = intact_plan(one.plan_id, one.folder)
-        if plan is not None and changed_file(plan.manifest) is None:
+        if plan is not None and changes_since(plan.manifest, settings) is None:
             files = (plan.manifest.input, plan.manifest.mapping)
             if [file.path if file is not None else None for file in files] == given:
                 return plan

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
@@ -44,11 +44,24 @@ from orderbridge.sources.words import VERDICTS, number
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
 
 
+ENDS: Final = ("exists_now", "superseded")
+"""Outcomes of operations that no repetition of their plan would send: the file is to be planned again."""
+
+
 class Withheld(NamedTuple):
     """Why an operation is not sent: its outcome in the results, and the reason."""
 
-    outcome: Literal["blocked", "exists_now", "in_doubt"]
+    outcome: Literal["blocked", "exists_now", "superseded", "in_doubt"]
     reason: str
+
+
+def ended(withheld: Mapping[int, Withheld], planned: Set[int]) -> list[StateChange]:
+    """The end of the planned operations that no repetition would send; the ledger keeps why."""
+    return [
+        StateChange(number, "abandoned", code=one.outcome, words=one.reason)
+        for number, one in sorted(withheld.items())
+        if one.outcome in ENDS and number in planned
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +273,8 @@ def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibil
     superseded = ledger.ledger.superseded(ledger.plan_id)
     reason = "the plan {} has changed these fields since: plan this file again"
     undoing = {
-        number: Withheld("blocked", reason.format(folder)) for number, folder in superseded.items()
+        number: Withheld("superseded", reason.format(folder))
+        for number, folder in superseded.items()
     }
     withheld = claimed_elsewhere(plan, ledger, rules) | undoing | withhold_changed(ledger, rules)
     eligibility = Eligibility(withheld=withheld)
@@ -306,8 +320,11 @@ class UnsettledUpdates:
             )
             self._updates[path].append(update)
 
-    def conflict(self, operation: PlannedOperation) -> str | None:
-        """Why an update must wait: another one on the same fields may still arrive and undo it. None if it need not."""
+    def conflict(self, operation: PlannedOperation) -> Withheld | None:
+        """Why an update must wait: another one on the same fields may still arrive and undo it. None if it need not.
+
+        One that a later plan has in doubt is over, whatever becomes of that doubt: it would undo the later value.
+        """
         for other in self._updates.get(operation.path, ()):
             shared = other.fields & set(operation.body)
             is_over = (
@@ -319,19 +336,18 @@ class UnsettledUpdates:
                 continue
             what = f"operation {other.id} of the plan {other.folder} on the same fields"
             if shared & self._rules.additive and other.is_open:
-                return f"{what} is in doubt: {ask_person(other.plan_id, other.id)}"
+                reason = f"{what} is in doubt: {ask_person(other.plan_id, other.id)}"
+                return Withheld("blocked", reason)
+            if other.is_open and other.is_later:
+                return Withheld("superseded", f"{what}, which is later: plan this file again")
             settles_at = other.doubt_at + self._rules.settle_s
             when = (
                 "later"
                 if math.isinf(settles_at)
                 else f"from {format_time(self._rules.wall_time(settles_at))}"
             )
-            advice = (
-                "push that plan, which is later"
-                if other.is_open and other.is_later
-                else f"run it again {when}"
-            )
-            return f"{what} {'is in doubt' if other.is_open else 'was in doubt and may still arrive'}: {advice}"
+            doubt = "is in doubt" if other.is_open else "was in doubt and may still arrive"
+            return Withheld("blocked", f"{what} {doubt}: run it again {when}")
         return None
 
 

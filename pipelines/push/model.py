@@ -13,6 +13,7 @@ from orderbridge.pipelines.ledger.clock import ReadClock, read_clock
 from orderbridge.pipelines.ledger.model import State
 from orderbridge.pipelines.plan.model import Plan
 from orderbridge.pipelines.push import passwords
+from orderbridge.pipelines.push.eligibility import ENDS
 from orderbridge.pipelines.push.listing import ReadCustomers
 from orderbridge.pipelines.push.resolutions import Answers
 from orderbridge.sources.errors import BridgeError, ExitCode, Stopped
@@ -114,9 +115,7 @@ class PushResult:
             return self.error.exit_code
         if self.states.get("in_doubt") or self.states.get("conflict"):
             return ExitCode.IN_DOUBT
-        withheld = sum(
-            self.lines["unsent", outcome] for outcome in ("blocked", "exists_now", "not_sent")
-        )
+        withheld = sum(self.lines["unsent", outcome] for outcome in ("blocked", "not_sent", *ENDS))
         failed = sum(
             n
             for (file, outcome), n in self.lines.items()

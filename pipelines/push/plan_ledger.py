@@ -32,7 +32,8 @@ _CLAIMED: Final = """
     JOIN claims other ON other.host = mine.host AND other.key = mine.key
     JOIN operations o ON o.plan = other.plan AND o.id = other.id JOIN plans p ON p.plan = other.plan
     WHERE mine.plan = :plan AND (
-        (other.plan = :plan AND other.id < mine.id AND o.state <> 'rejected')
+        (other.plan = :plan AND other.id < mine.id AND o.state <> 'rejected'
+            AND NOT (o.state = 'abandoned' AND o.doubt_at IS NULL))
         OR (other.plan <> :plan AND (
             o.state IN ('in_flight', 'in_doubt', 'conflict')
             OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.state_at > :listed_since))

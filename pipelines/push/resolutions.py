@@ -42,7 +42,9 @@ def answer_changes(
         for row in ledger.rows("abandoned")
         if row.method == "POST" and row.doubt_at is not None
     }
-    landed, not_landed, abandon = map(sorted, (answers.landed, answers.not_landed, answers.abandon))
+    never_sent = {row.id for row in ledger.rows("abandoned") if row.doubt_at is None}
+    landed, not_landed = sorted(answers.landed), sorted(answers.not_landed)
+    abandon = sorted(answers.abandon - never_sent)  # these have ended by themselves
     named = [*landed, *not_landed, *abandon]
     if len(named) != len(set(named)):
         raise UsageError("an operation is named twice", "Give each operation only one answer.")

@@ -24,7 +24,7 @@ import msgspec
 
 from orderbridge.pipelines.ledger.model import LedgerRow
 from orderbridge.pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
-from orderbridge.pipelines.push.eligibility import PushRules, Withheld, next_step
+from orderbridge.pipelines.push.eligibility import ENDS, PushRules, Withheld, next_step
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.disk import create_private, disk_errors, open_private, sync, write_private
 from orderbridge.sources.errors import BridgeError, UsageError
@@ -213,6 +213,9 @@ class ResultsWriter:
 
     def _result(self, operation: PlannedOperation, row: LedgerRow, message: str) -> _Result:
         outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
+        code = row.code
+        if row.state == "abandoned" and code in ENDS:
+            outcome, code = code, ""
         is_open = row.state in ("in_flight", "in_doubt", "conflict")
         withheld = self.withheld.get(row.id) if row.state in ("planned", "in_doubt") else None
         if withheld is not None and row.state == "planned":
@@ -239,7 +242,7 @@ class ResultsWriter:
             operation.method,
             operation.path,
             status,
-            row.code,
+            code,
             words,
             message,
             *values,

@@ -24,6 +24,7 @@ from orderbridge.pipelines.push.eligibility import (
     Withheld,
     assess_creates,
     assess_updates,
+    ended,
 )
 from orderbridge.pipelines.push.listing import CustomerListing, Key, read_customers
 from orderbridge.pipelines.push.model import (
@@ -220,7 +221,7 @@ class _PushRun:
         result.states = self.ledger.counts()
         try:
             results.count_push(self.plan.folder, self.ledger)
-            remove_unsent(self.plan, self.ledger.ids("planned"))
+            remove_unsent(self.plan, self._not_created())
         except UsageError as error:
             result.error = result.error or error
         result.lines = results.ResultsWriter(
@@ -245,6 +246,8 @@ class _PushRun:
             with self.hooks.defer_signals():
                 sent = self._send()
             self.eligibility.withheld |= sent.withheld
+            ends = ended(self.eligibility.withheld, self.ledger.ids("planned"))
+            self.ledger.commit(ends, self.ledger.now())
             self.result.broke = sent.broke
             if sent.error is not None:
                 raise sent.error
@@ -266,6 +269,11 @@ class _PushRun:
             return []
         times = [self.rules.settles_at(row) for row in self.ledger.rows("in_doubt")]
         return [at for at in times if at > self.assessed_at]
+
+    def _not_created(self) -> set[int]:
+        """The operations that certainly did not happen, and were not rejected."""
+        rows = self.ledger.rows("planned", "abandoned")
+        return {row.id for row in rows if row.doubt_at is None}
 
     def _refused_paths(self) -> set[str]:
         """The records of updates that were refused, where a repeat decides: what cannot be repeated waits for it."""

@@ -218,9 +218,9 @@ class SendLoop:
                 continue
             if target in self.refused and not task.is_repeatable:
                 continue  # it stays planned until the repeat decides
-            reason = self._unsettled.conflict(task.operation)
-            if reason is not None:
-                self.result.withheld[task.operation.id] = Withheld("blocked", reason)
+            conflict = self._unsettled.conflict(task.operation)
+            if conflict is not None:
+                self.result.withheld[task.operation.id] = conflict
                 continue
             self._in_flight[task.operation.id] = task
             self._targets.add(target)

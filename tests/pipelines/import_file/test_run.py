@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -17,11 +18,11 @@ from orderbridge.pipelines.mapping import MappedColumn, Mapping
 from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, Plan
 from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
-from orderbridge.pipelines.push.model import PushOptions
+from orderbridge.pipelines.push.model import PushOptions, PushResult
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 from orderbridge.sources.errors import Unreachable, UsageError
 from tests.pipelines.import_file.desk import VARIANTS, Desk
-from tests.pipelines.push.plans import patch
+from tests.pipelines.push.plans import outcomes, patch
 
 CODES = [f"{n:05d}" for n in range(1, 7)]
 
@@ -135,6 +136,49 @@ def test_doubts_are_settled_by_the_same_command(desk: Desk) -> None:
     )
     assert result.verification is not None
     assert result.verification.outcomes["same"] == 6
+
+
+def test_a_customer_that_somebody_else_created_meanwhile_ends_and_is_planned_anew(
+    desk: Desk,
+) -> None:
+    file, steps = desk.write(), desk.steps()
+    other = {"erpCode": "00004", "firstName": "Ana", "email": "ana4@example.test"}
+
+    def push(folder: Path, options: PushOptions) -> PushResult:
+        desk.at.platform.state.add("customers", other)
+        return steps.push(folder, options)
+
+    with mock.patch.object(desk, "steps", return_value=replace(steps, push=push)):
+        first = desk.run(file)
+    assert (first.exit_code, first.push.lines["unsent", "exists_now"]) == (5, 1)
+    assert outcomes(first.plan.folder)["5"] == "unsent.exists_now"
+    again = desk.run(file)
+    assert again.plan.folder != first.plan.folder
+    assert (again.exit_code, again.push.lines) == (0, {("confirmed", "exists_same"): 6})
+    assert sorted(desk.at.codes()) == [code for code in CODES if code != "00004"]
+
+
+def test_a_plan_that_another_one_or_a_setting_has_overtaken_is_not_gone_on_with_for_ever(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (
+        desk.write(VARIANTS.replace("00038", sku), f"{sku}.csv") for sku in ("00040", "00041")
+    )
+    desk.stop_after = 0
+    stopped = desk.run(first, "variants")
+    desk.stop_after = None
+    desk.run(second, "variants")
+    overtaken, anew = desk.run(first, "variants"), desk.run(first, "variants")
+    assert overtaken.plan.folder == stopped.plan.folder
+    assert overtaken.push.lines["unsent", "superseded"] == 2
+    assert (anew.exit_code, anew.plan.folder != stopped.plan.folder) == (0, True)
+    assert desk.at.platform.state.variants[1, 1001].fields["sku"] == "00040"
+    desk.stop_after = 0
+    stopped = desk.run(desk.write(VARIANTS.replace("7,50", "8,50")), "variants")
+    desk.stop_after = None
+    monkeypatch.setenv("SOURCES__LEGACY__PRICE_SEMANTICS", "set")
+    anew = desk.run(desk.at.folder / "clientes.csv", "variants")
+    assert (anew.exit_code, anew.plan.folder != stopped.plan.folder) == (0, True)
 
 
 def test_a_changed_file_is_planned_anew(desk: Desk) -> None:

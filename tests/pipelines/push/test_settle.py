@@ -205,6 +205,27 @@ def test_a_repeat_ends_no_wait_for_the_first_attempt_and_its_refusal_no_doubt(at
     assert pushed.states == {"in_doubt": 1}
 
 
+def test_an_older_plan_ends_where_a_later_one_that_is_lost_has_its_fields_in_doubt(
+    at: Place,
+) -> None:
+    at.stop_clock()
+    older = at.stopped(patch(1, 1, sku="A"))
+    later = at.plan([patch(1, 1, sku="B")])
+    at.answered(later, LOST, *[WriteOutcome("in_doubt", 500)] * 3, asked=WAITS)
+    shutil.rmtree(later)
+    at.now += 10 * SETTLE_S
+    pushed, client = at.answered(older, asked=WAITS)
+    assert (pushed.exit_code, outcomes(older), client.sent) == (5, {"2": "unsent.superseded"}, [])
+    with Ledger.open(at.ledger, readonly=True) as ledger:
+        assert [one.folder for one in ledger.open_plans()] == [str(later)]
+
+
+def test_a_create_that_was_given_up_unsent_keeps_no_other_of_its_plan_waiting(at: Place) -> None:
+    plan = at.stopped(customer(1), customer(2, email="ana1@example.test"))
+    assert at.code(plan, abandon=ids(1)) == 5
+    assert at.states(plan) == ["abandoned", "confirmed"]
+
+
 def test_what_a_killed_push_left_in_flight_is_in_doubt_for_every_later_push(at: Place) -> None:
     plan = at.plan([customer(1)])
     killed = mock.patch("orderbridge.pipelines.push.send.SendLoop._receive", side_effect=SystemExit)
