@@ -362,8 +362,10 @@ def _cast(value: str, kind: str, to: str) -> str:
     if to == "VARCHAR":
         return _text(value, kind)
     if kind == "DOUBLE" and to == _DECIMAL:
-        # Cast directly, a large number gets other last digits.
-        return f"try_cast({value}::VARCHAR AS {to})"
+        # Cast directly, a large number gets other last digits. As text, DuckDB 1.5 makes a whole unit of the last
+        # decimal of some numbers below half a unit, such as 5.6e-14.
+        half_unit = f"5e-{DECIMAL.scale + 1}"
+        return f"if(abs({value}) < {half_unit}, 0, try_cast({value}::VARCHAR AS {to}))"
     return f"try_cast({value} AS {to})"
 
 
