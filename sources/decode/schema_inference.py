@@ -205,8 +205,8 @@ class InferredNode:
         kept: its kind, which a person or many values of earlier walks decided.
         least: its kind by few values of earlier walks.
         is_declared: a person decided it.
-        is_open: it is kept as an object, and no walk has counted a plain object there. Version 0.3.0 took arrays of one
-            for objects: many of them, without a plain object, are a list after all.
+        list_from: where it is kept as an object and no walk has counted a plain object there, the number of arrays from
+            which it is a list after all: version 0.3.0 took arrays of one for objects. Elsewhere 0.
         name: that a person declared.
         fields: of the object, or of the objects in the list.
         is_wide: objects with too many fields were seen: more are not looked at.
@@ -220,7 +220,7 @@ class InferredNode:
     kept: ColumnKind | None = None
     least: ColumnKind = "empty"
     is_declared: bool = False
-    is_open: bool = False
+    list_from: int = 0
     name: str | None = None
     fields: dict[str, InferredNode] = field(default_factory=dict)
     is_wide: bool = False
@@ -308,13 +308,14 @@ class InferredNode:
                 node.kept = known.kind
             else:
                 node.least = known.kind
-            is_kept_object = node.kept == "object" and not node.is_declared
-            node.is_open = is_kept_object and not known.objects
+            if node.kept == "object" and known.values is not None and not known.objects:
+                # It may be that the walk which decided it counted each value twice, in two sweeps.
+                node.list_from = min(KEPT_VALUES_MIN, known.values // 2)
 
     @property
     def is_counted(self) -> bool:
         """Whether every value is counted, also in batches; elsewhere only what is read row by row is."""
-        return self.kept is None or self.is_open
+        return self.kept is None or self.list_from > 0
 
     def forget_counts(self) -> None:
         """Counts from zero on, below this place; kinds stay until they are settled again."""
@@ -362,10 +363,10 @@ class InferredNode:
 
     @property
     def _is_list_after_all(self) -> bool:
-        """Whether an object that version 0.3.0 decided is a list; see `is_open`."""
-        if not self.is_open or self.counts[Count.OBJECT]:
+        """Whether an object that version 0.3.0 decided is a list; see `list_from`."""
+        if not self.list_from or self.counts[Count.OBJECT]:
             return False
-        return self._arrays >= KEPT_VALUES_MIN and self._kind_of_most() == "table"
+        return self._arrays >= self.list_from and self._kind_of_most() == "table"
 
     def _kind_of_most(self) -> ColumnKind:
         """The kind of most values."""

@@ -391,6 +391,15 @@ def test_what_version_0_3_kept_as_an_object_is_a_list_if_no_plain_object_shows_o
             assert ("orders__x" in schema.schema_of()) is (kind == "table")
 
 
+@pytest.mark.parametrize(("kept", "lists"), [(100, 20), (24, 12), (20, 10)])
+def test_as_many_lists_change_what_is_kept_as_decide_it_in_one_sweep(kept: int, lists: int) -> None:
+    for count, kind in ((lists - 1, "object"), (lists, "table")):
+        schema = InferredSchema(ORDER, None, as_version_0_3_kept(kept))
+        rows = [f'{{"id":{n},"x":{value}}}' for n, value in enumerate(mixed(one=count))]
+        schema.decode([raw_page(*rows)])
+        assert schema.kinds()[0].kind == kind
+
+
 def test_an_object_that_was_plain_once_or_is_declared_stays_one_when_arrays_come() -> None:
     plain = InferredSchema(ORDER, None, as_version_0_3_kept())
     plain.decode([raw_page('{"id":1,"x":{"sku":"A"}}', '{"id":2,"x":{"sku":null}}')])
