@@ -34,6 +34,7 @@ def command(max_age: float | None) -> int:
 def lines(status: Status) -> list[str]:
     """The status as text, one item a line."""
     from orderbridge.pipelines.warehouse.finding_history import in_words
+    from orderbridge.pipelines.warehouse.marks import MARK
 
     shown = [*in_words(status.new_findings), f"warehouse {status.warehouse}"]
     marks = dict.fromkeys(status.too_old, f"  TOO OLD (limit {status.max_age_h or 0:g} h)")
@@ -43,6 +44,10 @@ def lines(status: Status) -> list[str]:
         for name, reason in status.problems.items()
     ]
     shown += [f"  {name:<12} never read whole{marks.get(name, '')}" for name in status.never_read]
+    if status.questions:
+        counts = ", ".join(f"{count} {state}" for state, count in status.questions.items())
+        sign = f"{MARK} " if "assumed" in status.questions else ""
+        shown.append(f"{sign}questions: {counts}; see orderbridge questions")
     shown += [f"  schema: {change.text}" for change in status.schema_changes]
     for run in status.runs:
         ended = f"{run['ended_at']:%Y-%m-%d %H:%M:%S}"

@@ -8,6 +8,7 @@ at the end of the run that reconciled it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +20,7 @@ from orderbridge.pipelines.reporting.report_data import ReportData, read_report_
 from orderbridge.pipelines.reporting.tables import anchor, render, tag, words
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.finding_history import in_words
+from orderbridge.pipelines.warehouse.marks import MARK
 from orderbridge.pipelines.warehouse.sql import Rows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.disk import PRIVATE_FILE, disk_errors, replace_file
@@ -90,6 +92,7 @@ def page(data: ReportData) -> str:
             for name, (rows, missing) in data.counts.items()
         ],
         "age": lambda row: row["taken_at"] and _age(data.run["as_of"] - row["taken_at"]),
+        "mark": lambda *tables: _mark(data, tables),
         "severities": SEVERITIES,
         "rule_link": lambda row: tag(
             '<a href="#{}">{}</a>', anchor(row["entity"], row["rule"]), words(row["rule"])
@@ -102,6 +105,11 @@ def page(data: ReportData) -> str:
         "proven": [row["resource"] for row in data.rows["lists"] if row["is_proven"]],
     }
     return START + render("report.html.j2", data=data, **content, **_orders(data))
+
+
+def _mark(data: ReportData, tables: Sequence[str]) -> str:
+    """The sign that a column of these tables rests on an assumption; empty where none does."""
+    return f" {MARK}" if any(one.startswith(tuple(tables)) for one in data.assumed_columns) else ""
 
 
 def _age(duration: timedelta) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final
@@ -15,6 +16,7 @@ from typing import Any, Final
 import duckdb
 
 from orderbridge.pipelines.warehouse.finding_history import NewFindings, new_findings
+from orderbridge.pipelines.warehouse.marks import assumed_columns, assumed_line
 from orderbridge.pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import Rows, read_rows
@@ -39,6 +41,8 @@ class ReportData:
         source: whose data it is, as far as it is known.
         new_findings: what the run found and the one before it did not.
         schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
+        assumed: what rests on nobody's answer, in a line; empty where nothing does.
+        assumed_columns: of `bi`, those that rest on it.
         counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
         rows: of each query in `queries.toml`; none where the warehouse lacks a table of it.
     """
@@ -47,6 +51,8 @@ class ReportData:
     source: DataSource
     new_findings: list[NewFindings]
     schema_changes: list[SchemaChange]
+    assumed: str = ""
+    assumed_columns: Collection[str] = ()
     counts: dict[str, tuple[int, Any]] = field(default_factory=dict)
     rows: dict[str, Rows] = field(default_factory=dict)
 
@@ -77,6 +83,8 @@ def _read(
         read_source(warehouse),
         new_findings(warehouse),
         schema_changes(warehouse, run["as_of"]),
+        assumed_line(warehouse),
+        assumed_columns(warehouse).keys(),
     )
     for table in (*LISTS, *(name for name in FURTHER if f"reconciled.{name}" in tables)):
         missing = "count(*) FILTER (is_missing)" if table in LISTS else "NULL"

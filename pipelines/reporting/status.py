@@ -6,6 +6,7 @@ In: the published warehouse, the note of a failed run, the ledger. Out: `Status`
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from orderbridge.pipelines.ledger.model import OpenPlan
 from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.questions.questions import asked_questions
 from orderbridge.pipelines.warehouse import failure as failures
 from orderbridge.pipelines.warehouse.build import lock_file, open_warehouse
 from orderbridge.pipelines.warehouse.finding_history import NewFindings, new_findings
@@ -47,6 +49,7 @@ class Status:
         destination_failure: the note of the copy to the destination that failed last, if none has succeeded since.
         max_age_h: the given age, in hours.
         too_old: lists older than it, or never read.
+        questions: how many are asked, by state.
         open_plans: plans with operations left that can still be sent, or are to be settled.
         new_findings: what the last run that reconciled found and the one before did not.
         schema_changes: what the last pull saw of the platform's fields, types and enumerations for the first time.
@@ -64,6 +67,7 @@ class Status:
     destination_failure: dict[str, Any] | None = None
     max_age_h: float | None = None
     too_old: list[str] = field(default_factory=list)
+    questions: dict[str, int] = field(default_factory=dict)
     open_plans: list[OpenPlan] = field(default_factory=list)
     new_findings: list[NewFindings] = field(default_factory=list)
     schema_changes: list[SchemaChange] = field(default_factory=list)
@@ -100,6 +104,7 @@ def read_status(max_age_h: float | None = None) -> Status:
     )
     if path.exists() or not (status.failure or status.open_plans or is_running):
         _read_warehouse(path, status)
+    status.questions = dict(Counter(one.state for one in asked_questions()))
     if max_age_h is not None:
         status.too_old = [
             one.resource for one in status.lists if _is_older(one.ages_h(status.at), max_age_h)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import duckdb
 
+from orderbridge.pipelines.warehouse.marks import MARK, assumed_columns
 from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
 from orderbridge.pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from orderbridge.sources.contract import LISTS, RECORDS, Field
@@ -125,6 +126,7 @@ def _field(table: str, column: str) -> Field | None:
 def write_comments(build: duckdb.DuckDBPyConnection) -> None:
     """Describes the tables, views and columns of a build; tables of earlier runs get the texts of this version."""
     statements = []
+    assumed = assumed_columns(build)
     for schema, table, column, kind, comment in build.execute(
         _COMMENTED, [list(DESCRIBED_SCHEMAS)]
     ).fetchall():
@@ -133,6 +135,8 @@ def write_comments(build: duckdb.DuckDBPyConnection) -> None:
             if column is None
             else column_comment(schema, table, column)
         )
+        if marks := assumed.get(f"{schema}.{table}.{column}"):
+            text = f"{text} {MARK} assumed, not confirmed: {', '.join(marks)}"
         if text and text != comment:
             name = sql_name(*filter(None, (schema, table, column)))
             statements.append(f"COMMENT ON {kind} {name} IS {sql_text(text)};")

@@ -35,10 +35,32 @@ HOST_LABELS: Final[dict[str, Environment]] = {
 }
 """Parts of a host name that name the environment it serves; only a whole part counts."""
 _COLUMN: Final = checks.text("the name of a column of raw.orders")
-_OF_CUSTOMERS: Final = ("customer_id", "customer_status", "order_count", "cancelled_count")
-_OF_TIMES: Final = ("ordered_at", "ordered_date", "first_ordered_at", "last_ordered_at")
-_OF_TOTALS: Final = ("total", "revenue", "revenue_by_currency")
-"""Columns of the reconciled tables and of `bi` whose values rest on a setting."""
+_OF_CUSTOMERS: Final = (
+    "bi.orders.customer_id",
+    "bi.orders.customer_name",
+    "bi.customers.order_count",
+    "bi.customers.revenue",
+)
+_OF_TIMES: Final = (
+    "bi.orders.ordered_at",
+    "bi.orders.ordered_date",
+    "bi.revenue_by_day.ordered_date",
+    "bi.customers.last_ordered_at",
+)
+_OF_TOTALS: Final = (
+    "bi.orders.total",
+    "bi.orders.revenue",
+    "bi.revenue_by_day.revenue",
+    "bi.revenue_by_price_list.revenue",
+    "bi.customers.revenue",
+)
+_OF_LINES: Final = (
+    "bi.order_lines.product",
+    "bi.order_lines.quantity",
+    "bi.order_lines.revenue",
+    "bi.top_products.revenue",
+)
+"""Columns of `bi` whose values rest on a setting."""
 
 
 class LegacySettings(Section, prefix="sources.legacy."):
@@ -205,7 +227,7 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         "status",
         default=None,
         asks="Which column of raw.orders has the status?",
-        holds_up=("order_status", "is_cancelled"),
+        holds_up=("bi.orders.order_status", "bi.orders.is_cancelled"),
     )
     cancelled: str | None = setting(
         checks.text("values of the status, separated by commas"),
@@ -219,7 +241,7 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         "currency",
         default=None,
         asks="Which column of raw.orders has the currency?",
-        holds_up=("currency", "revenue_by_currency"),
+        holds_up=("bi.orders.currency", "bi.revenue_by_day.currency"),
     )
     lines: str | None = setting(
         checks.text("the name of a child table of raw.orders"),
@@ -227,7 +249,7 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         "orders__lines",
         default=None,
         asks="Which table has the lines of the orders?",
-        holds_up=("product", "product_name", "quantity", "unit_price", "line_total"),
+        holds_up=_OF_LINES,
     )
 
 
@@ -247,7 +269,12 @@ class ReconcileSettings(Section, prefix="reconcile."):
         "day_first",
         default=None,
         asks="Is 03/04/2026 the third of April (day_first) or the fourth of March (month_first)?",
-        holds_up=("created_at", "ordered_at", "starts_at", "expires_at"),
+        holds_up=(
+            "bi.orders.ordered_at",
+            "bi.customers.created_at",
+            "bi.promotions.starts_at",
+            "bi.promotions.expires_at",
+        ),
     )
     timezone: str | None = setting(
         checks.time_zone,
@@ -255,7 +282,12 @@ class ReconcileSettings(Section, prefix="reconcile."):
         "Europe/Madrid",
         default=None,
         asks="In which time zone does the platform write times, and do you count days and months?",
-        holds_up=("ordered_date", "month", "read_date"),
+        holds_up=(
+            "bi.orders.ordered_date",
+            "bi.revenue_by_day.ordered_date",
+            "bi.revenue_by_price_list.month",
+            "bi.promotion_uses.read_date",
+        ),
     )
     country: str | None = setting(
         checks.country,

@@ -43,7 +43,7 @@ class Setting:
         required: its section cannot be loaded without it.
         is_secret: belongs into secrets.toml.
         asks: the question that a person is asked where it is not set and nothing proves it; empty: it is not asked.
-        holds_up: names of columns, in every table and view, whose values rest on it.
+        holds_up: what rests on it: columns of `bi`, such as `bi.orders.total`, or words for what is written.
     """
 
     key: str

@@ -12,6 +12,7 @@ import pytest
 
 from orderbridge.pipelines.reconcile.reconcile import reconcile
 from orderbridge.sources.settings import read_answers
+from orderbridge.sources.settings.setting import SETTINGS as SETTINGS_TABLE
 from tests.pipelines.bridge import Bridge, Done
 
 TOTAL = "reconcile.order_total"
@@ -88,6 +89,29 @@ def test_an_answer_counts_from_the_next_run_or_at_once_and_can_be_withdrawn(gros
     reconcile()
     assert gross.rows(states) == [("assumed", "total")], "what was assumed before is used again"
     assert revenue(gross) == before
+
+
+def test_what_rests_on_an_assumption_carries_a_mark_until_it_is_confirmed(gross: Bridge) -> None:
+    def marks() -> list[bool]:
+        comment = """
+            SELECT comment FROM duckdb_columns()
+            WHERE schema_name = 'bi' AND table_name = 'orders' AND column_name = 'total'"""
+        assert run(gross, f"report --out {gross.folder / 'report.html'}").code == 0
+        page = (gross.folder / "report.html").read_text("utf-8")
+        return [
+            f"\u2248 assumed, not confirmed: {TOTAL} = total" in str(gross.one(comment)),
+            "<h2>Orders \u2248</h2>" in page,
+            f"{TOTAL} = total; see orderbridge questions" in page,
+            "\u2248 questions: 1 assumed; see orderbridge questions" in run(gross, "status").out,
+        ]
+
+    assert marks() == [True] * 4
+    assert run(gross, "answer --proposed --now").code == 0
+    assert marks() == [False] * 4
+    columns = "SELECT schema_name || '.' || table_name || '.' || column_name FROM duckdb_columns()"
+    known = {name for (name,) in gross.rows(columns)}
+    held_up = {name for one in SETTINGS_TABLE.values() for name in one.holds_up if "." in name}
+    assert held_up - known == set()
 
 
 def test_an_answer_that_a_setting_overrides_is_named(gross: Bridge) -> None:
