@@ -19,7 +19,7 @@ reason why a connection failed. No message contains a body, a row's values, a ke
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 ConnectionReason = Literal["dns", "refused", "timeout", "certificate", "tls", "proxy", "network"]
 
@@ -72,7 +72,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 class BridgeError(Exception):
-    """The base of all errors of this project. `hint` is what to do about it."""
+    """The base of all errors of this project.
+
+    Attributes:
+        hint: what to do about it.
+        facts: what a person may decide about it, for the note of a failed run; no values of rows but ids.
+    """
 
     exit_code: ClassVar[ExitCode] = ExitCode.BUG
 
@@ -80,6 +85,7 @@ class BridgeError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.facts: dict[str, Any] = {}
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message

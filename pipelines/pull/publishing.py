@@ -13,7 +13,7 @@ import logging
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -26,8 +26,15 @@ from orderbridge.pipelines.pull.model import BuildStep, PullOptions, PullResult
 from orderbridge.pipelines.pull.order_tail import OrderTail
 from orderbridge.pipelines.pull.targets import Targets
 from orderbridge.pipelines.warehouse import merge, ops
+from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
 from orderbridge.pipelines.warehouse.column_values import record_column_values
 from orderbridge.pipelines.warehouse.field_kinds import record_kinds
+from orderbridge.pipelines.warehouse.held_lists import (
+    HeldList,
+    facts_of,
+    published_read,
+    record_held,
+)
 from orderbridge.pipelines.warehouse.load import attached, load
 from orderbridge.pipelines.warehouse.recent_rows import mark_recent_rows
 from orderbridge.pipelines.warehouse.run import WarehouseRun
@@ -36,8 +43,9 @@ from orderbridge.pipelines.warehouse.source import check_source, read_source, re
 from orderbridge.pipelines.warehouse.sql import change_settings
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.disk import replace_file
-from orderbridge.sources.errors import CoverageError, HttpError
+from orderbridge.sources.errors import CoverageError, HttpError, UsageError
 from orderbridge.sources.extract.result import ListResult
+from orderbridge.sources.settings import DataSource
 
 
 def quarantine_file(path: Path) -> Path:
@@ -107,6 +115,11 @@ _SHRINK_HINT: Final = (
 )
 
 
+def _accept(*resources: str) -> str:
+    """The commands that accept what lists lost."""
+    return "; ".join(f"orderbridge answer list:{name} accept" for name in resources)
+
+
 log = logging.getLogger("orderbridge.pull")
 steps = logging.getLogger("orderbridge.steps")
 
@@ -151,6 +164,7 @@ class Publication:
         result: of the run; changes and lists held back are added to it.
         tail: of the orders, where they are read.
         stop: once it is set, a merge is interrupted, and no further one begins.
+        accepted: what a person accepted before the run began.
     """
 
     run: WarehouseRun
@@ -159,8 +173,10 @@ class Publication:
     result: PullResult
     tail: OrderTail | None
     stop: Event
+    accepted: AcceptedChanges = field(default_factory=AcceptedChanges)
 
     def __post_init__(self) -> None:
+        self._held: dict[str, HeldList] = {}
         self._build: duckdb.DuckDBPyConnection | None = None
         self._settings_before: dict[str, object] = {}
         self._loads = 0
@@ -197,8 +213,19 @@ class Publication:
         counts = merge.compare(cursor, walked)
         reason = merge.shrink_reason(walked, counts)
         if reason and not self.options.accept_shrink:
-            self.result.held_back[walked.resource] = reason
-            return False
+            held = HeldList(
+                walked.resource,
+                counts.known,
+                counts.missing,
+                reason,
+                ", ".join(merge.absent_ids(cursor, walked)),
+                published_read(cursor, walked.resource),
+            )
+            if not self.accepted.covers_fall(held):
+                self.result.held_back[walked.resource] = reason
+                self._held[walked.resource] = held
+                return False
+            log.info("%s: %s, as a person accepted", walked.resource, reason)
         if self.tail is not None and walked.resource == ORDER.name:
             self.tail.record(cursor, self.result.run_id, walked, counts, organization)
         self.result.changes[walked.resource] = counts
@@ -231,7 +258,7 @@ class Publication:
         change_settings(connection, self._settings_before)
         at = max(walked.ended_at for walked in result.lists if walked.error is None)
         source = replace(self.targets.source, organization=organization)
-        check_source(connection, source, result.changes if self.options.accept_new_source else None)
+        self._check_source(connection, source)
         record_source(connection, source, result.run_id, at)
         if (
             organization is None
@@ -254,6 +281,17 @@ class Publication:
             self.run.build.publish(connection)
         result.published = True
 
+    def _check_source(self, connection: duckdb.DuckDBPyConnection, source: DataSource) -> None:
+        """Raises UsageError where the warehouse holds the data of another source, and nobody accepted this one."""
+        is_accepted = self.options.accept_new_source or self.accepted.covers_source(
+            connection, source
+        )
+        try:
+            check_source(connection, source, self.result.changes if is_accepted else None)
+        except UsageError as error:
+            error.facts |= facts_of(self._held)
+            raise
+
     def _hold_back(self) -> None:
         """Keeps the old tables of lists that shrank too much: the key of another organization looks the same."""
         held_back = [
@@ -265,14 +303,23 @@ class Publication:
         for walked in held_back:
             walked.verdict = "unproven"
             reason = self.result.held_back[walked.resource]
-            walked.evidence.append(f"held back: {reason}; --accept-shrink publishes it")
+            walked.evidence.append(
+                f"held back: {reason}; --accept-shrink publishes it, or: {_accept(walked.resource)}"
+            )
         if self.options.require_complete and held_back:
-            raise CoverageError(f"held back: {'; '.join(reasons)}", "See --accept-shrink.")
+            words = f"held back: {'; '.join(reasons)}"
+            raise self._held_error(words, f"See --accept-shrink, or: {_accept(*self._held)}")
         if not self.result.changes:
             is_quarantine = all(walked.quarantined for walked in held_back)
-            raise CoverageError(
-                "; ".join(reasons), _QUARANTINE_HINT if is_quarantine else _SHRINK_HINT
-            )
+            hint = _QUARANTINE_HINT if is_quarantine else _SHRINK_HINT
+            words = "; ".join(reasons)
+            raise self._held_error(words, f"{hint} To accept it: {_accept(*self._held)}")
+
+    def _held_error(self, message: str, hint: str) -> CoverageError:
+        """An error whose note has the evidence: nothing is published that could have it."""
+        error = CoverageError(message, hint)
+        error.facts = facts_of(self._held)
+        return error
 
     def _record_lists(self, connection: duckdb.DuckDBPyConnection, at: datetime) -> None:
         """Records coverage before the further build step, which relies on it."""
@@ -282,6 +329,8 @@ class Publication:
             change = self.result.changes.get(walked.resource)
             ops.record_coverage(connection, run_id, walked, published=change is not None)
             ops.record_observations(connection, run_id, at, walked.observations)
+            if (held := self._held.get(walked.resource)) is not None:
+                record_held(connection, run_id, held)
             if change is not None:
                 record_kinds(
                     connection,

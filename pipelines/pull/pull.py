@@ -15,6 +15,7 @@ from orderbridge.pipelines.pull.order_tail import OrderTail
 from orderbridge.pipelines.pull.publishing import Publication, check_coverage
 from orderbridge.pipelines.pull.targets import Targets, lists_without_settings, read_targets
 from orderbridge.pipelines.pull.walking import KnownList, ListWalks, known_list
+from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
 from orderbridge.pipelines.warehouse.build import warehouse_errors
 from orderbridge.pipelines.warehouse.field_kinds import declared_kinds
 from orderbridge.pipelines.warehouse.run import WarehouseRun
@@ -53,14 +54,17 @@ def pull(
             names = tuple(name for name in LISTS if name not in result.left_out)
         targets = read_targets(names)
         tail = _tail(options, names, targets)
+        accepted = AcceptedChanges.read()
     with run.building() as build:
-        known = _read_published(run, options, names, targets, tail)
+        known = _read_published(run, options, names, targets, tail, accepted)
         run.resumable = names
         try:
             walks = ListWalks(
                 targets, build, options.sweeps, progress, stop, known, tail, options.refresh
             )
-            with closing(Publication(run, options, targets, result, tail, stop)) as publication:
+            with closing(
+                Publication(run, options, targets, result, tail, stop, accepted)
+            ) as publication:
                 result.lists, organization = walks.run(names, publication.merge)
                 check_coverage(result, options)
                 with warehouse_errors(build.path.parent):
@@ -82,6 +86,7 @@ def _read_published(
     names: Sequence[str],
     targets: Targets,
     tail: OrderTail | None,
+    accepted: AcceptedChanges,
 ) -> dict[str, KnownList]:
     """What is known of each list; and where lists can be continued.
 
@@ -96,7 +101,8 @@ def _read_published(
             name: KnownList(kinds=declared_kinds(name)) for name in names if name in UNDOCUMENTED
         }
     with run.build.published() as warehouse:
-        check_source(warehouse, targets.source, names if options.accept_new_source else None)
+        is_accepted = options.accept_new_source or accepted.covers_source(warehouse, targets.source)
+        check_source(warehouse, targets.source, names if is_accepted else None)
         if tail is not None:
             tail.find_start(warehouse, run.started_at)
         folder, refresh = run.build.run_folder, options.refresh

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final
 
+from orderbridge.pipelines.questions.changes import Changes
 from orderbridge.pipelines.questions.findings import Findings
 from orderbridge.pipelines.questions.meanings import Meanings, without_evidence
 from orderbridge.pipelines.questions.model import (
@@ -24,7 +25,7 @@ from orderbridge.pipelines.questions.writes import Writes
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
-KINDS: Final[tuple[QuestionKind, ...]] = (Writes(), Findings(), Meanings(), Pairs())
+KINDS: Final[tuple[QuestionKind, ...]] = (Writes(), Findings(), Changes(), Meanings(), Pairs())
 """The kinds of questions, the most pressing first."""
 
 

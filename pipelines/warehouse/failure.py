@@ -7,10 +7,11 @@ shows them until a run, or a copy, succeeds.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from orderbridge.sources.disk import is_disk_full, write_private
@@ -55,7 +56,8 @@ def record_failure(
                 if isinstance(error, Exception) and not is_stop
                 else _stopped(error)
             )
-            _write(file, command, started_at, run_id, described)
+            facts = error.facts if isinstance(error, BridgeError) else {}
+            _write(file, command, started_at, run_id, described, facts)
         if is_interrupted(error):
             raise KeyboardInterrupt from None
         raise
@@ -75,9 +77,15 @@ def record_unfinished_copy(path: Path, command: str, started_at: datetime, run_i
 
 
 def _write(
-    file: Path, command: str, started_at: datetime, run_id: str, described: tuple[int, str, str]
+    file: Path,
+    command: str,
+    started_at: datetime,
+    run_id: str,
+    described: tuple[int, str, str],
+    facts: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     note = {
+        **facts,
         "command": command,
         "run_id": run_id,
         "started_at": started_at.isoformat(),

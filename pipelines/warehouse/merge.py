@@ -48,6 +48,7 @@ _BOOKKEEPING: Final = pa.schema(
 )
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
+_EXAMPLES: Final = 3
 _DECIMAL: Final = f"DECIMAL({DECIMAL.precision},{DECIMAL.scale})"
 INTERRUPT_EVERY_S: Final = 0.02
 
@@ -171,6 +172,14 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
     ((added, changed, missing, known),) = build.execute(sql).fetchall()
     newly_missing = missing if walked.verdict == "complete" else 0
     return MergeCounts(added, changed, missing, known, newly_missing)
+
+
+def absent_ids(build: duckdb.DuckDBPyConnection, walked: ListResult) -> list[str]:
+    """The ids of some known records that a walked list has no more."""
+    sql = f"""
+        SELECT o.id FROM raw."{walked.resource}" o ANTI JOIN {LOADED}."{walked.resource}" l ON l.id = o.id
+        WHERE o._missing_since IS NULL ORDER BY o.id LIMIT {_EXAMPLES}"""
+    return [str(key) for (key,) in build.execute(sql).fetchall()]
 
 
 def shrink_reason(walked: ListResult, counts: MergeCounts) -> str:

@@ -18,6 +18,11 @@ CREATE TABLE IF NOT EXISTS ops.coverage (
     evidence VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, published BOOLEAN, read_number BIGINT, cut VARCHAR
 );
 
+CREATE TABLE IF NOT EXISTS ops.held_lists (
+    run_id VARCHAR, resource VARCHAR, known BIGINT, absent BIGINT, reason VARCHAR, examples VARCHAR,
+    compared_with VARCHAR
+);
+
 CREATE TABLE IF NOT EXISTS ops.quarantine (
     run_id VARCHAR, resource VARCHAR, page INTEGER, position INTEGER, reason VARCHAR, row_hash VARCHAR,
     duplicate_id VARCHAR

@@ -21,6 +21,9 @@ from orderbridge.sources.settings import DataSource
 
 SOURCE_COLUMNS: Final = tuple(field.name for field in fields(DataSource))
 
+SOURCE_FACTS: Final = "source"
+"""The name of the refused source in the note of a failure."""
+
 
 def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
     """Whose data the warehouse holds; nothing is known of a new one."""
@@ -30,6 +33,14 @@ def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
         ).fetchall():
             return stored_source(*row)
     return DataSource()
+
+
+def source_run(warehouse: duckdb.DuckDBPyConnection) -> str:
+    """The run that recorded whose data the warehouse holds; empty where none did."""
+    if "warehouse" not in table_names(warehouse, "ops"):
+        return ""
+    row = warehouse.execute("SELECT run_id FROM ops.warehouse").fetchone()
+    return "" if row is None else str(row[0] or "")
 
 
 def stored_source(*values: str | None) -> DataSource:
@@ -60,11 +71,13 @@ def check_source(
     held = read_source(warehouse)
     differences = held.differences(source)
     if differences and replaced is None:
-        raise UsageError(
+        error = UsageError(
             f"this warehouse holds the data of another source: {'; '.join(differences)}",
             "Name another file in WAREHOUSE__PATH. If it is the same organization, which has moved, run once more with "
-            "--accept-new-source.",
+            "--accept-new-source, or answer: orderbridge answer source accept",
         )
+        error.facts = {SOURCE_FACTS: asdict(source)}
+        raise error
     if not replace(held, legacy_host=None, public_v1_host=None).differences(source):
         return
     if stays := sorted(last_reads(warehouse).keys() - set(replaced or ())):
