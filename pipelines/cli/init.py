@@ -41,6 +41,9 @@ FAMILIES: Final = {
     "sources.public_v1": (f"Public v1 family ({_lists('public_v1')})", ("base_url", "api_key")),
 }
 
+MEANINGS: Final = ("timezone", "country")
+"""Settings of `reconcile` that are asked when a project is set up."""
+
 
 @declared("init")
 @click.argument("changes", metavar="[SETTING[=VALUE]]…", nargs=-1)
@@ -133,11 +136,29 @@ def _ask_missing() -> dict[str, object]:
                 values[setting.key] = answer
             elif setting.name == "base_url":
                 break
+    if values or any(map(is_set, FAMILIES)):
+        values |= _ask_meanings()
     if not values and not any(map(is_set, FAMILIES)):
         raise UsageError(
             "no family was set up",
             "Run `orderbridge init` again, or try `orderbridge init --sandbox`.",
         )
+    return values
+
+
+def _ask_meanings() -> dict[str, object]:
+    """Asks what values mean, where it is not set. Each can be left out: `orderbridge questions` asks again."""
+    from orderbridge.sources.settings.loaders import given_values
+    from orderbridge.sources.settings.setting import SETTINGS
+
+    given = given_values("reconcile")
+    values: dict[str, object] = {}
+    for name in MEANINGS:
+        if name not in given:
+            setting = SETTINGS[f"reconcile.{name}"]
+            answer = _ask(setting, is_optional=True)
+            if answer:
+                values[setting.key] = answer
     return values
 
 

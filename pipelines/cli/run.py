@@ -89,6 +89,20 @@ def new_question(question: str) -> str:
     return f"new question: orderbridge questions {shlex.quote(question)}"
 
 
+def first_questions() -> list[str]:
+    """What a first run has assumed, and what is open and therefore null, with the commands; empty where nothing is."""
+    from orderbridge.pipelines.cli.questions import listed
+    from orderbridge.pipelines.questions.questions import asked_questions
+
+    asked = asked_questions()
+    if not asked:
+        return []
+    return [
+        "what values mean, until you answer (open is null, assumed is used):",
+        *(f"  {line}" for line in listed(asked)),
+    ]
+
+
 def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]:
     """What a run did: lists, what is wrong with one, tables, findings, the match, and where it was published."""
     from orderbridge.pipelines.warehouse.finding_history import in_words
@@ -118,6 +132,7 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
         listed = f"findings: {shown}{kept}{new}; --verbose lists them, orderbridge report says what to do"
         lines += [listed, *(f"  {one}" for one in reconciled.named)] if shown else []
         lines += [new_question(one) for one in reconciled.new_questions]
+        lines += first_questions() if reconciled.is_first else []
         lines += (
             reconcile_command.match_lines(reconciled.match, brief=True) if reconciled.match else []
         )

@@ -79,6 +79,7 @@ class ReconcileResult:
         new: those of `findings` that the run before did not have, by rule.
         accepted: the number of accepted findings.
         questions: those that are open, assumed or contradicted.
+        is_first: no run before has reconciled this warehouse.
         new_questions: the ids of those that are asked for the first time.
         fail_on: see `FailOn`.
         order_fields: the columns of the raw orders by the field that they hold; None where no column is known.
@@ -95,6 +96,7 @@ class ReconcileResult:
     new: list[NewFindings] = field(default_factory=list)
     accepted: int = 0
     questions: list[Question] = field(default_factory=list)
+    is_first: bool = False
     new_questions: list[str] = field(default_factory=list)
     fail_on: FailOn = "error"
     order_fields: dict[str, str | None] = field(default_factory=dict)
@@ -282,6 +284,8 @@ class Reconciling:
         dates = DateContext(at, settings.date_order, settings.timezone)
         reviews = self._answers.reviews
         inputs = StepInputs(build, run_id, settings, dates, map_tasks, accepted, reviews, questions)
+        ((earlier,),) = build.execute(_RECONCILED_BEFORE, [run_id]).fetchall()
+        result.is_first = not earlier
         result.never_read = [name for name in LISTS if name not in inputs.reads]
         findings, observed = inputs.findings, []
         read: dict[str, ReadDates] = {}
@@ -336,6 +340,8 @@ class Reconciling:
         return result
 
 
+_RECONCILED_BEFORE: Final = """
+    SELECT count(*) FROM ops.control_totals WHERE entity LIKE 'reconciled.%' AND run_id <> ?"""
 _SIZE: Final = """
     SELECT (SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE schema_name = 'raw'),
         current_setting('threads')::INTEGER"""

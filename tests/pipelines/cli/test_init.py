@@ -65,6 +65,21 @@ def test_init_asks_until_the_answers_are_valid_and_writes_them_for_the_owner_alo
     assert not [key for key in ("k-1", "brand_live_2") if key in done.output]
 
 
+def test_init_asks_for_time_zone_and_country_until_they_are_valid_or_left_out(
+    project: Path,
+) -> None:
+    shop = ("https://shop.example", "k-1", "production", "email", "")
+    done = ask(*shop, "Lima", "America/Lima", "")
+    assert done.exception is None
+    document = tomllib.loads((project / ".dlt/secrets.toml").read_text("utf-8"))
+    assert document["reconcile"] == {"timezone": "America/Lima"}
+    assert "is not a known time zone" in done.stderr
+    again = ask("", "PE")
+    assert "reconcile.timezone:" not in again.stderr
+    document = tomllib.loads((project / ".dlt/secrets.toml").read_text("utf-8"))
+    assert document["reconcile"] == {"timezone": "America/Lima", "country": "PE"}
+
+
 def test_a_family_is_skipped_with_an_empty_address_and_without_any_nothing_is_written(
     project: Path,
 ) -> None:

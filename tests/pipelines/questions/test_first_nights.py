@@ -80,6 +80,17 @@ def test_three_nights_without_an_answer_end_as_before_and_change_no_figure_and_n
     assert (assumed[TOTAL], assumed["reconcile.order_customer_notation"]) == ("total", "ids")
 
 
+def test_a_first_run_ends_with_what_is_assumed_and_open_and_a_second_one_does_not(
+    fresh: Bridge,
+) -> None:
+    first = night(fresh, "run")
+    assert first.code == 0, first.err
+    _, _, screen = first.out.partition("what values mean, until you answer")
+    assert "assumed reconcile.timezone UTC is used" in " ".join(screen.split())
+    assert "to confirm what is proposed: orderbridge answer --proposed" in screen
+    assert "what values mean" not in night(fresh, "run").out
+
+
 def test_what_a_new_rule_would_choose_contradicts_nothing_and_an_old_alarm_goes_on(
     old: Bridge,
 ) -> None:
