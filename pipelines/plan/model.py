@@ -191,7 +191,8 @@ class Plan:
     """A plan folder, opened and verified.
 
     Raises:
-        UsageError: not a plan, changed since it was made, or in a folder that others can write to.
+        UsageError: not a plan; changed since it was made; in a folder that others can write to; or of customers and by
+            version 0.1, which named the sources of passwords otherwise.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -209,6 +210,11 @@ class Plan:
             ) from None
         self.manifest = self.manifest.with_paths(lambda path: str(find_root() / path))
         self.kind = self.manifest.kind
+        if KINDS[self.kind].has_login and not self.manifest.mapping_toml:
+            raise UsageError(
+                f"{folder} was made by orderbridge 0.1",
+                "Push it with orderbridge 0.2, which ends it: docs/upgrade.md has the commands.",
+            )
         self._version = file_version(folder / OPERATIONS_FILE)
         for name, sha256 in (
             (OPERATIONS_FILE, self.manifest.operations_sha256),

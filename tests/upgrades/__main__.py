@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.upgrades.fixtures import ADDRESS, COMMITTED, pack
-from tests.upgrades.old_project import NIGHT, Code, make_project
+from tests.upgrades.old_project import NIGHT, PLANS, PUSH, Code, make_project
 from tests.upgrades.platform import serve
 from tests.upgrades.releases import Release, code_of, interpreter_of, releases
 from tests.upgrades.shops import SHOPS, Lists, lists_in, lists_of
@@ -78,12 +78,13 @@ def _upgrade(folder: Path, archives: Path, release: Release, lists: Lists) -> li
     project = folder / "project"
     with serve(lists) as platform:
         make_project(project, _code(release.commit, archives), platform)
-        if release.via:
+        if release.via:  # it ends the plans too
             between = _code(release.via, archives)
-            between.do(project, "status")
-            between.do(project, *NIGHT)
+            pushes = [(*PUSH, plan) for plan in PLANS]
+            for command in (("status",), NIGHT, *pushes, NIGHT):
+                between.do(project, *command)
         shutil.copytree(project, folder / "before")
-        return upgrade(project, TODAY.run, platform)
+        return upgrade(project, TODAY.run, platform, () if release.via else tuple(PLANS))
 
 
 def _code(commit: str, archives: Path) -> Code:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -188,9 +189,13 @@ def _is_in_cents(value: Any, value_now: Any, row: Mapping[str, Any]) -> bool:
 
 
 def _has_moved(name: str, column: str, row: Mapping[str, Any], value: Any, after: Figures) -> bool:
-    """Whether the value of a raw or reconciled order is in a child table now, or a part of `_extra` in a column."""
-    if column == "_extra":
-        return _is_in_columns(json.loads(value), after)
+    """Whether the value of an order is in a child table now; or what was JSON, such as `_extra`, in columns."""
+    if not name.partition(".")[2].startswith("orders"):
+        return False
+    with suppress(TypeError, ValueError):
+        parts = json.loads(value)
+        if isinstance(parts, dict | list):
+            return _is_in_columns(parts, after)
     parent, _, field = column.partition("__")
     child = after.get(f"raw.orders__{parent}")
     if child is None or field not in child.columns:

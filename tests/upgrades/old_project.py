@@ -41,6 +41,7 @@ PLANS: Final = {
 """The plans of a project, by folder: the kind and the file."""
 NIGHT: Final = ("run", "--erp-customers", "erp.csv")
 _TIMEOUT_S: Final = 300
+PUSH: Final = ("push", "--yes", "--settle", "0")
 HAS_RESULT: Final = (0, 5, 6, 9)
 """Exit codes of a command that did its work."""
 

@@ -93,6 +93,13 @@ def test_what_a_killed_plan_left_is_removed_and_what_a_living_one_writes_is_not(
             assert (one / "plan.json").exists()
 
 
+def test_a_plan_of_version_0_1_is_for_version_0_2(tmp_path: Path) -> None:
+    folder = write_plan(tmp_path / "plan", "http://127.0.0.1:1", [customer(1)])
+    altered(folder, mapping_toml="", told="kind = 'customers'")
+    with pytest.raises(UsageError, match=r"made by orderbridge 0\.1\n .*orderbridge 0\.2"):
+        Plan(folder)
+
+
 def test_a_plan_is_looked_for_in_the_project_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
