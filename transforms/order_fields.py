@@ -158,6 +158,8 @@ class _Columns:
     def words(self, column: str) -> str:
         """What the values of a column are, in counts, and a few of them."""
         parts = [self.evidence.get(column, "")]
+        if column in self.totals.values:
+            parts.append(self.totals.like_lines(column))
         if self.examples.get(column):
             parts.append(f"such as {', '.join(self.examples[column])}")
         return "; ".join(filter(None, parts))

@@ -85,15 +85,28 @@ class TotalCandidates:
                 result[other] = f"{count} of {len(ratio)}"
         return result
 
+    def like_lines(self, name: str) -> str:
+        """In how many orders a column is what the lines come to, in words; empty where no lines say so."""
+        is_known, unlike = self._compared(name)
+        count = int(is_known.sum())
+        if not count:
+            return ""
+        return f"{count - int(unlike.sum())} of {count} are what quantity and price of the lines come to"
+
     def unlike_lines(self, name: str) -> str:
         """In how many orders a column is not what the lines come to; empty where that is not so in nearly all."""
-        values = self.values.get(name, np.empty(0)) / (
-            100 if self.holdings.get(name) == "cents" else 1
-        )
-        is_known = ~np.isnan(values) & ~np.isnan(self.line_amount[: len(values)])
-        unlike = np.abs(values - self.line_amount[: len(values)])[is_known] > _ROUNDING
+        _, unlike = self._compared(name)
         is_usual = not unlike.any() or (~unlike).sum() < ADDS_UP_MIN * len(unlike)
         return "" if is_usual else f"{unlike.sum()} of {len(unlike)}"
+
+    def _compared(self, name: str) -> tuple[Bools, Bools]:
+        """Which orders have a value and an amount of their lines, and of these those that differ."""
+        unit = 100 if self.holdings.get(name) == "cents" else 1
+        values = self.values.get(name, np.empty(0)) / unit
+        amounts = self.line_amount[: len(values)]
+        is_known: Bools = ~np.isnan(values) & ~np.isnan(amounts)
+        unlike: Bools = np.abs(values - amounts)[is_known] > _ROUNDING
+        return is_known, unlike
 
     def _ratio(self, name: str, other: str) -> Numbers:
         values, others = self.values[name], self.values[other]

@@ -92,9 +92,10 @@ def new_question(question: str) -> str:
 def first_questions() -> list[str]:
     """What a first run has assumed, and what is open and therefore null, with the commands; empty where nothing is."""
     from orderbridge.pipelines.cli.questions import listed
-    from orderbridge.pipelines.questions.questions import asked_questions
+    from orderbridge.pipelines.questions.meanings import Meanings
+    from orderbridge.pipelines.questions.model import PRESSING
 
-    asked = asked_questions()
+    asked = [one for one in Meanings().asked() if one.state in PRESSING]
     if not asked:
         return []
     return [

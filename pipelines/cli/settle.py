@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 import click
 
 from orderbridge.pipelines.cli.options import declared
-from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.process import LOG, STOP, start
 from orderbridge.pipelines.cli.push import refresh_workbook
 from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.errors import UsageError
@@ -23,6 +24,15 @@ _SETTLED: Final = {
     "planned": "did not happen",
     "rejected": "rejected by the platform, and absent from its list",
 }
+
+
+def _as_answer(plan: str, answers: Mapping[str, Any]) -> str:
+    """The first of the answers as the command that replaces this one."""
+    from orderbridge.pipelines.questions.model import answer_command
+
+    name = next(name for name in ("landed", "not_landed", "abandon") if answers.get(name))
+    numbers = ",".join(map(str, sorted(answers[name])))
+    return answer_command(f"write:{plan}/{numbers}", name)
 
 
 @declared("settle")
@@ -40,6 +50,8 @@ def command(
     command. What remains in doubt is printed, and the exit code is 6.
     """
     reporter = start()
+    if plan is not None and any(answers.values()):
+        LOG.warning("from the next version on: %s", _as_answer(plan, answers))
     from orderbridge.pipelines.ledger.push_log import publish_push_log
     from orderbridge.pipelines.push.model import PushHooks
     from orderbridge.pipelines.push.resolutions import Answers

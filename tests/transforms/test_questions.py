@@ -215,6 +215,11 @@ def test_one_column_that_fits_is_proven_and_several_are_a_question_with_the_evid
     words = {choice.value: choice.evidence for choice in two.evidence.choices}
     assert words["total"] == "60 of 60 are decimal numbers; such as 0.5, 1.5, 2.5"
     assert words["amount"].startswith("60 of 60 are decimal numbers; such as 0.605")
+    lines = rows[["id", "total"]].rename(columns={"id": "order_id", "total": "price"})
+    beside = asked(choose_fields(rows, CUSTOMERS, lines=lines.assign(quantity=1)))
+    counts = [choice.evidence.split("; ")[1] for choice in beside.evidence.choices]
+    come_to = "of 60 are what quantity and price of the lines come to"
+    assert counts == [f"60 {come_to}", f"0 {come_to}"]
 
 
 def test_examples_of_a_column_are_no_names_and_no_addresses() -> None:
