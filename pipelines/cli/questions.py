@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.questions.model import AskedQuestion
 
 _NONE: Final = "nothing is open and nothing is assumed"
+_NOT_ASKED: Final = "decided by the values"
 _SHOWN_CHOICES: Final = 12
 _SHOWN_OF_KIND: Final = 10
 _COLUMNS: Final = ("question", "answer", "why", "state", "proposal", "text", "evidence")
@@ -97,7 +98,7 @@ def _now(one: AskedQuestion) -> str:
 
 def shown(one: AskedQuestion) -> Iterator[str]:
     """One question with its evidence, what rests on it, and the commands that answer it."""
-    yield f"{one.id}: {one.state}"
+    yield f"{one.id}: {_NOT_ASKED if one.state == 'proven' else one.state}"
     yield one.text
     if one.reason:
         yield f"  {one.reason}"

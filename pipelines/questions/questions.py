@@ -11,6 +11,7 @@ from typing import Final
 
 from orderbridge.pipelines.questions.changes import Changes
 from orderbridge.pipelines.questions.findings import Findings
+from orderbridge.pipelines.questions.kinds import Kinds
 from orderbridge.pipelines.questions.meanings import Meanings, without_evidence
 from orderbridge.pipelines.questions.model import (
     PRESSING,
@@ -25,7 +26,14 @@ from orderbridge.pipelines.questions.writes import Writes
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
-KINDS: Final[tuple[QuestionKind, ...]] = (Writes(), Findings(), Changes(), Meanings(), Pairs())
+KINDS: Final[tuple[QuestionKind, ...]] = (
+    Writes(),
+    Findings(),
+    Changes(),
+    Meanings(),
+    Kinds(),
+    Pairs(),
+)
 """The kinds of questions, the most pressing first."""
 
 
@@ -44,7 +52,7 @@ def asked_questions(*, with_answered: bool = False) -> list[AskedQuestion]:
 
 def find_question(name: str) -> AskedQuestion:
     """The question with an id. Raises UsageError: there is none."""
-    known = {one.id: one for one in asked_questions(with_answered=True)}
+    known = {one.id: one for kind in KINDS for one in kind.asked()}
     if name in known:
         return known[name]
     if (setting := SETTINGS.get(name)) is not None and setting.asks:

@@ -8,10 +8,10 @@ ones; decided ones are forgotten where a person has accepted a change.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import duckdb
 import msgspec
@@ -31,6 +31,7 @@ from orderbridge.sources.decode.schema_inference import (
     path_text,
 )
 from orderbridge.sources.decode.table_schema import DECIMAL, KEY_COLUMN
+from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.settings.ownership import check_private
@@ -72,11 +73,35 @@ _HEADER: Final = """\
 """
 
 
+FieldKind = Literal["text", "bigint", "decimal", "boolean", "json", "list", "object", "table"]
+
+
 class DeclaredField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a person declares about a field."""
 
-    kind: Literal["text", "bigint", "decimal", "boolean", "json", "list", "object", "table"]
+    kind: FieldKind
     name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]{0,62}$")] | None = None
+
+
+class KnownField(NamedTuple):
+    """What walks know of a place.
+
+    Attributes:
+        path: of the place (`path_text`).
+        key: of the place in the file of declared fields.
+        place: as findings name it.
+        kind: that is used.
+        values: the most that were counted in a walk.
+        objects, arrays: how many of them are plain objects, and arrays.
+    """
+
+    path: str
+    key: str
+    place: str
+    kind: str
+    values: int
+    objects: int
+    arrays: int
 
 
 def declared_file(resource: str) -> Path:
@@ -97,9 +122,7 @@ def declared_kinds(resource: str) -> KeptKinds:
             entry = msgspec.convert(
                 {"kind": value} if isinstance(value, str) else value, DeclaredField
             )
-            keys = (
-                msgspec.json.decode(key, type=list[str]) if key.startswith("[") else key.split(".")
-            )
+            keys = _names_of(key)
         except msgspec.MsgspecError as error:
             raise UsageError(
                 f"{path}, {key!r}: {error}", 'A line is "path.of.field" = "kind"; see its head.'
@@ -118,6 +141,77 @@ def declared_kinds(resource: str) -> KeptKinds:
             raise UsageError(words, "Choose another name.")
         declared[path_text(keys)] = KeptKind(entry.kind, None, entry.name)
     return declared
+
+
+def known_fields(warehouse: duckdb.DuckDBPyConnection, resource: str) -> list[KnownField]:
+    """What walks know of each place of a list, in the order of their paths."""
+    if "field_kinds" not in table_names(warehouse, "ops"):
+        return []
+    names = field_names(warehouse, resource)
+    fields: list[KnownField] = []
+    for path, kind, values, _, objects, arrays in warehouse.execute(_KNOWN, [resource]).fetchall():
+        at = place(resource, path, names)
+        fields.append(KnownField(path, _declared_key(path), at, kind, values, objects, arrays))
+    return fields
+
+
+def write_declared(resource: str, changes: Mapping[str, str | None], comment: str) -> Path:
+    """Declares the kinds of fields, by the path of each, or takes declarations back (None).
+
+    Other lines and the names of columns stay; a commented line of the same field is replaced.
+
+    Args:
+        resource: the list.
+        changes: the kind of each field.
+        comment: who declared it, when, and why.
+
+    Raises:
+        UsageError: see `declared_kinds`; or the file cannot be written.
+    """
+    import tomlkit
+
+    path = declared_file(resource)
+    declared_kinds(resource)
+    text = path.read_text("utf-8") if path.exists() else _HEADER.format(resource=resource)
+    quoted = {f"# {json.dumps(_declared_key(one), ensure_ascii=False)}" for one in changes}
+    lines = [line for line in text.splitlines() if line.partition(" =")[0] not in quoted]
+    document = tomlkit.parse("\n".join([*lines, ""]))
+    keys = {path_text(_names_of(key)): key for key in document}
+    for field, kind in changes.items():
+        key = keys.get(field, _declared_key(field))
+        if kind is None:
+            document.pop(key, None)
+            continue
+        value: Any = tomlkit.item(_declared_value(document.get(key), kind))
+        value.comment(comment)
+        document[key] = value
+    with disk_errors(path, "Make the folder .dlt writable, or answer where it is."):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_private(path, tomlkit.dumps(document).encode())
+    return path
+
+
+def _declared_value(old: object, kind: str) -> object:
+    """The kind of a field as the file has it: with the name that was declared, if the kind may have that name."""
+    if isinstance(old, dict) and "name" in old and (kind == "table") == (old["kind"] == "table"):
+        import tomlkit
+
+        entry = tomlkit.inline_table()
+        entry.update({"kind": kind, "name": old["name"]})
+        return entry
+    return kind
+
+
+def _declared_key(path: str) -> str:
+    """The key of a field in the file: its names with dots, or their JSON where these would be ambiguous."""
+    keys = msgspec.json.decode(path, type=list[str])
+    is_plain = all(keys) and not any("." in key for key in keys) and not keys[0].startswith("[")
+    return ".".join(keys) if is_plain else path
+
+
+def _names_of(key: str) -> list[str]:
+    """The names that lead to a field, from its key in the file. Raises DecodeError."""
+    return msgspec.json.decode(key, type=list[str]) if key.startswith("[") else key.split(".")
 
 
 def kept_kinds(
@@ -206,9 +300,7 @@ def declarations(warehouse: duckdb.DuckDBPyConnection, resource: str) -> str:
     present = {line.lstrip("# ").partition(" =")[0] for line in text.splitlines()}
     known = warehouse.execute(_KNOWN, [resource]).fetchall()
     for field, kind, values, decided_at, objects, arrays in known:
-        keys = msgspec.json.decode(field, type=list[str])
-        is_plain = all(keys) and not any("." in key for key in keys) and not keys[0].startswith("[")
-        quoted = json.dumps(".".join(keys) if is_plain else field, ensure_ascii=False)
+        quoted = json.dumps(_declared_key(field), ensure_ascii=False)
         if quoted not in present:
             line = f'# {quoted} = "{"text" if kind == "empty" else kind}"'
             forms = f", {shares_of_forms(objects, arrays)}" if arrays and objects else ""
