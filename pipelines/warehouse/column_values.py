@@ -36,7 +36,7 @@ from orderbridge.sources.extract.result import ListResult
 from orderbridge.transforms.chance import Share
 
 HAD_MIN: Final = 5
-"""Values that a column must have had to be missed, or values in half of the rows: rare ones go with their orders."""
+"""Values that a column must have had to be missed, or as many as half of the records: rare ones go with their orders."""
 JUMP_MIN: Final = 20
 """Values that a column must have had, or lost, for a jump: in fewer, chance moves shares far."""
 JUMP_FACTOR: Final = 2
@@ -48,15 +48,16 @@ _ORDERED: Final = (*_NUMBERS, "DATE", "TIMESTAMP")
 _LAST: Final = "SELECT arg_max(run_id, rowid) FROM ops.column_values WHERE resource = $resource"
 _GONE: Final = f"""
     WITH counted AS (
-        SELECT *, rows - nulls - if(maximum IS NULL, 0, zeros) AS filled FROM ops.column_values
-        WHERE resource = $resource),
+        SELECT *, rows - nulls - if(maximum IS NULL, 0, zeros) AS filled,
+            max(rows) FILTER (table_name = $resource) OVER (PARTITION BY run_id) AS records
+        FROM ops.column_values WHERE resource = $resource),
     now AS (FROM counted WHERE run_id = ({_LAST}))
     SELECT h.table_name, h.column_name, max(h.filled), max(h.recorded_at),
         (SELECT max(rows) FROM now WHERE table_name = h.table_name),
         coalesce((SELECT max(zeros) FROM now WHERE (table_name, column_name) = (h.table_name, h.column_name)), 0)
     FROM counted h ANTI JOIN (FROM now WHERE filled > 0) n USING (table_name, column_name)
     WHERE h.filled > 0 AND EXISTS (FROM now WHERE table_name = $resource AND rows > 0)
-    GROUP BY ALL HAVING bool_or(h.filled >= {HAD_MIN} OR h.filled * 2 >= h.rows) ORDER BY ALL"""
+    GROUP BY ALL HAVING bool_or(h.filled >= {HAD_MIN} OR h.filled * 2 >= h.records) ORDER BY ALL"""
 _FELL: Final = (
     f"{{0}} / {{1}} * {{3}} - {{2}} >= {JUMP_MIN} AND {{2}} * {JUMP_FACTOR} < {{0}} / {{1}} * {{3}}"
 )

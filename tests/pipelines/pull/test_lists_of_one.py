@@ -66,6 +66,14 @@ def test_every_line_is_there_however_few_orders_have_two(shop: Bridge, several: 
     assert [rule for rule, _ in shop.rows(FOUND) if rule in ("odd_value", "form_changed")] == []
 
 
+def test_a_rare_list_that_its_only_orders_lose_is_no_alarm(shop: Bridge) -> None:
+    stock(shop, 0, o7={"refunds": [{"amount": 2.5, "reason": "broken"}]})
+    assert run().exit_code == 0
+    shop.platform.state.change("orders", "o007", {"refunds": []})
+    assert run().exit_code == 0
+    assert shop.rows("SELECT count(*) FROM raw.orders__refunds") == [(0,)]
+
+
 @pytest.mark.parametrize(("several", "code"), [(4, 0), (9, 9)])
 def test_a_warehouse_that_held_the_lines_as_objects_has_all_after_one_run_and_says_so(
     shop: Bridge, several: int, code: int
