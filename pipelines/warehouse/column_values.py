@@ -36,7 +36,7 @@ from orderbridge.sources.extract.result import ListResult
 from orderbridge.transforms.chance import Share
 
 HAD_MIN: Final = 5
-"""Values that a column must have had to be missed, or as many as half of the records: rare ones go with their orders."""
+"""Values that a column must have had to be missed, or half as many as there are records: rare ones go with orders."""
 JUMP_MIN: Final = 20
 """Values that a column must have had, or lost, for a jump: in fewer, chance moves shares far."""
 JUMP_FACTOR: Final = 2
