@@ -22,6 +22,8 @@ _NONE: Final = "nothing is open and nothing is assumed"
 _NOT_ASKED: Final = "decided by the values"
 _SHOWN_CHOICES: Final = 12
 _SHOWN_OF_KIND: Final = 10
+_WIDTH_MAX: Final = 45
+"""Columns for ids; a longer one moves what follows it."""
 _COLUMNS: Final = ("question", "answer", "why", "state", "proposal", "text", "evidence")
 """Of the spreadsheet; a person fills in `answer` and perhaps `why`."""
 
@@ -57,7 +59,7 @@ def listed(asked: Sequence[AskedQuestion]) -> list[str]:
     if not asked:
         return [_NONE]
     shown_ones, hidden = _first_of_each_kind(asked)
-    width = max(len(one.id) for one in shown_ones)
+    width = min(_WIDTH_MAX, max(len(one.id) for one in shown_ones))
     lines = [f"{one.state:<12}  {one.id:<{width}}  {_now(one)}".rstrip() for one in shown_ones]
     for kind, count in hidden.items():
         lines.append(f"and {count} more that begin with {kind}:, all with --csv FILE")
@@ -128,10 +130,11 @@ def answers_to(one: AskedQuestion) -> Iterator[str]:
     if one.proposal is not None and one.proposal not in values:
         values.insert(0, one.proposal)
     values.sort(key=lambda value: value != one.proposal)
-    if not values:
-        yield f"to answer: orderbridge answer {shlex.quote(one.id)} VALUE"
     for value in values:
         yield f"to answer: {answer_command(one.id, value)}"
+    if one.example:
+        other = "another" if values else "to answer"
+        yield f"{other}: orderbridge answer {shlex.quote(one.id)} VALUE, such as {one.example}"
 
 
 def record(one: AskedQuestion) -> dict[str, Any]:

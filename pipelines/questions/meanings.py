@@ -119,6 +119,7 @@ def _asked(one: Question, setting: Setting) -> AskedQuestion:
         reason=one.reason,
         choices=one.evidence.choices,
         holds_up=setting.holds_up,
+        example="" if setting.choices else setting.example,
         is_confirmable=one.state in ("assumed", "open") and one.evidence.proposal is not None,
     )
 
@@ -132,6 +133,7 @@ def without_evidence(setting: Setting) -> AskedQuestion:
         reason="no run has evidence about it yet",
         choices=[Choice(value) for value in setting.choices],
         holds_up=setting.holds_up,
+        example="" if setting.choices else setting.example,
     )
 
 

@@ -33,6 +33,7 @@ class AskedQuestion:
         holds_up: what rests on it: columns, or what waits.
         first_seen_at: when it was first asked; None: not known.
         is_confirmable: `answer --proposed` confirms it.
+        example: of another answer than the choices; empty: there is no other.
         note: what else has to be said, such as an answer that a setting overrides.
     """
 
@@ -46,6 +47,7 @@ class AskedQuestion:
     holds_up: Sequence[str] = ()
     first_seen_at: datetime | None = None
     is_confirmable: bool = False
+    example: str = ""
     note: str = ""
 
     @property

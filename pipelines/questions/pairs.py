@@ -99,8 +99,7 @@ def _asked(pair: Mapping[str, Any]) -> AskedQuestion:
     names = [pair["platform_name"], pair["platform_fiscal_name"]]
     platform = ", ".join(filter(None, names)) or "no name"
     reason = f"line {pair['line']}, weight {pair['weight']}: equal {pair['agreeing'] or 'nothing'}"
-    if pair["differences"]:
-        reason += f", different {pair['differences']}"
+    different = f"; differs: {pair['differences']}" if pair["differences"] else ""
     return AskedQuestion(
         id=question_of(pair["pair"]),
         text="Are this line of the ERP's file and this customer of the platform the same?",
@@ -108,7 +107,7 @@ def _asked(pair: Mapping[str, Any]) -> AskedQuestion:
         reason=reason,
         choices=[
             Choice("same", f"in the ERP: {pair['erp_name'] or 'no name'}"),
-            Choice("different", f"on the platform: {platform}"),
+            Choice("different", f"on the platform: {platform}{different}"),
         ],
         holds_up=("the match of this line",),
     )
