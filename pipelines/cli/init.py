@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from orderbridge.sources.settings.setting import Setting
 
 SANDBOX_PORT: Final = 8765
+_KEY: Final = "sources.legacy.api_key"
 
 
 def _lists(family: Family) -> str:
@@ -71,6 +72,8 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
         values = dict(map(_changed, changes)) if changes else _ask_missing()
     if values:
         click.echo(f"wrote {escape(write_settings(folder, values))} (mode 0600)")
+        if _KEY in values:
+            _confirm_key()
     else:
         click.echo(
             f"{escape(path)}: not changed. To change a setting, name it: orderbridge init SETTING"
@@ -88,6 +91,25 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
             "Next: orderbridge import or run. For stock and prices, set sources.legacy.stock_semantics first."
         )
     return code
+
+
+def _confirm_key() -> None:
+    """Asks whose a new key is, where no known customer shows it; without a terminal the next push does."""
+    if not sys.stdin.isatty():
+        return
+    from orderbridge.pipelines.ledger.store import Ledger
+    from orderbridge.pipelines.push.identity import key_digest
+    from orderbridge.pipelines.push.run import ledger_lock
+    from orderbridge.pipelines.questions.keys import is_key_open
+    from orderbridge.sources.settings import ledger_path, legacy_settings
+
+    if not is_key_open():
+        return
+    question = "No known customer shows whose key this is. Is it of the same organization as the key before?"
+    if click.confirm(question, err=True):
+        legacy, path = legacy_settings(), ledger_path()
+        with ledger_lock(path), Ledger.open(path) as ledger:
+            ledger.keep_key(legacy.base_url, key_digest(legacy))
 
 
 def _changed(text: str) -> tuple[str, object]:

@@ -32,6 +32,9 @@ _COUNTS: Final = (
 """Columns that version 3 and the first ledgers of version 4 lack: they counted neither commits nor pushes."""
 
 
+_ADDED: Final = "CREATE TABLE IF NOT EXISTS"
+
+
 def ledger_version(connection: sqlite3.Connection, path: Path) -> int:
     """The version of a ledger; 0 for an empty database.
 
@@ -72,6 +75,11 @@ def create_tables(connection: sqlite3.Connection) -> None:
         _add_counts(connection)
         _name_paths(connection, statements)
         _claim_records(connection)
+    for statement in statements:
+        if (
+            _ADDED in statement
+        ):  # to ledgers of this version too: an older orderbridge does not miss it
+            connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
 

@@ -175,6 +175,31 @@ class Ledger(AbstractContextManager["Ledger"]):
         )
         return rows.fetchone() is not None
 
+    def is_known_key(self, host: str, digest: bytes) -> bool:
+        """Whether an API key was used with a host, and belongs to the organization that this ledger is about."""
+        sql = "SELECT 1 FROM keys WHERE host = ? AND digest = ?"
+        return (
+            self.connection.execute(sql, [host, salted(self.salt, digest)]).fetchone() is not None
+        )
+
+    def other_keys_used_at(self, host: str, digest: bytes) -> list[float]:
+        """When each other key of a host was last used, epoch seconds."""
+        has_keys = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'keys'"
+        if self.connection.execute(has_keys).fetchone() is None:  # of 0.3, opened for reading
+            return []
+        sql = "SELECT used_at FROM keys WHERE host = ? AND digest <> ?"
+        rows = self.connection.execute(sql, [host, salted(self.salt, digest)])
+        return [at for (at,) in rows]
+
+    def keep_key(self, host: str, digest: bytes) -> None:
+        """Keeps the digest of a key that is used now."""
+        used_at = self.clock.wall_time(self.clock.now())
+        with self.transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?)",
+                [host, salted(self.salt, digest), used_at],
+            )
+
     def pushes(self, plan_id: str) -> int | None:
         """How often pushes of a plan began and ended; None if it was not pushed with this ledger."""
         row = self.connection.execute(

@@ -36,3 +36,7 @@ CREATE TABLE confirmed (
     confirmed_in INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (host, path, field)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS keys (
+    host TEXT NOT NULL, digest BLOB NOT NULL, used_at REAL NOT NULL, PRIMARY KEY (host, digest)
+) STRICT, WITHOUT ROWID;

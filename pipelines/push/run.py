@@ -26,6 +26,7 @@ from orderbridge.pipelines.push.eligibility import (
     assess_updates,
     ended,
 )
+from orderbridge.pipelines.push.identity import check_platform, key_digest
 from orderbridge.pipelines.push.listing import CustomerListing, Key, read_customers
 from orderbridge.pipelines.push.model import (
     SETTLE_S,
@@ -179,9 +180,9 @@ class _PushRun:
     def __post_init__(self) -> None:
         self.plan = self.result.plan
         options, manifest, self.kind = self.options, self.plan.manifest, KINDS[self.plan.kind]
-        is_open = not self.ledger.counts().keys() <= set(FINAL_STATES)
+        self.has_open = not self.ledger.counts().keys() <= set(FINAL_STATES)
         self.rules = PushRules(
-            settle_s=settle_time_s(options.settle_s, self.client) if is_open else SETTLE_S,
+            settle_s=settle_time_s(options.settle_s, self.client) if self.has_open else SETTLE_S,
             resend=options.resend or self.legacy.environment == "sandbox",
             accept_unproven=options.accept_unproven,
             additive=additive_fields(manifest.semantics) | additive_fields(self.legacy.semantics),
@@ -202,6 +203,8 @@ class _PushRun:
             answer_changes(self.plan, self.ledger, self.rules, self.options), self.ledger.now()
         )
         try:
+            if self.has_open:
+                check_platform(self.client, self.legacy, self.ledger.ledger)
             self._rounds()
         except (Stopped, KeyboardInterrupt):
             self.result.stopped = True
@@ -219,6 +222,8 @@ class _PushRun:
         settle_times = map(self.ledger.ledger.clock.wall_time, self._settle_times())
         result.settles_at = min(settle_times, default=None)
         result.states = self.ledger.counts()
+        if result.sent and result.error is None:
+            self.ledger.ledger.keep_key(self.ledger.host, key_digest(self.legacy))
         try:
             results.count_push(self.plan.folder, self.ledger)
             remove_unsent(self.plan, self._not_created())

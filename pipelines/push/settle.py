@@ -17,6 +17,7 @@ from orderbridge.pipelines.ledger.model import State, StateChange
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import Plan
 from orderbridge.pipelines.push.eligibility import PushRules, format_time
+from orderbridge.pipelines.push.identity import check_platform
 from orderbridge.pipelines.push.lookups import (
     Doubt,
     SoughtKeys,
@@ -143,6 +144,7 @@ def settle(
         for one in PlanLedger.all_unsettled(ledger, host):
             doubts += doubts_of(one, settled_at) if one.kind.is_listed else []
         if doubts:
+            check_platform(client, legacy, ledger)
             sought = SoughtKeys(ledger, host, doubts)
             listing = read_list(client, legacy, hooks, dependencies, result.observed, sought)
         for doubt in doubts:

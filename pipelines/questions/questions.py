@@ -11,6 +11,7 @@ from typing import Final
 
 from orderbridge.pipelines.questions.changes import Changes
 from orderbridge.pipelines.questions.findings import Findings
+from orderbridge.pipelines.questions.keys import Keys
 from orderbridge.pipelines.questions.kinds import Kinds
 from orderbridge.pipelines.questions.meanings import Meanings, without_evidence
 from orderbridge.pipelines.questions.model import (
@@ -27,6 +28,7 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
 KINDS: Final[tuple[QuestionKind, ...]] = (
+    Keys(),
     Writes(),
     Findings(),
     Changes(),
