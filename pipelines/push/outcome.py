@@ -34,7 +34,18 @@ _PASSING: Final = (401, 403, 408, 409, 425, 429)
 _OK: Final = 200
 _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
-_FAILED: Final = ("error", "fail", "failed", "failure")
+_FAILED: Final = (
+    "error",
+    "fail",
+    "failed",
+    "failure",
+    "rejected",
+    "refused",
+    "denied",
+    "declined",
+    "invalid",
+)
+"""Names of members, and values of `status` and `result`, that report a failure."""
 _UNIQUE_FIELDS: Final = tuple(
     {name: None for kind in KINDS.values() for name in kind.unique_fields}
 )

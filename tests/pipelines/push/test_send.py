@@ -188,6 +188,8 @@ DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "an error status": (UPDATE, 200, b'{"statusCode":500,"message":"Internal error"}', JSON),
     "an error code with a message": (UPDATE, 200, b'{"code":422,"message":"invalid"}', JSON),
     "a status that says so": (CREATE, 200, b'{"status":"error","message":"x"}', JSON),
+    "a result that says so": (CREATE, 200, b'{"result":"rejected"}', JSON),
+    "a rejected item": (CREATE, 200, b'{"created":0,"rejected":1}', JSON),
     "no success as a number": (UPDATE, 200, b'{"ok":0}', JSON),
     "a bare text that says so": (CREATE, 201, b'"Error"', JSON),
     "a body nested too deeply": (CREATE, 201, b"[" * 990 + b"]" * 990, JSON),
@@ -207,6 +209,7 @@ CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
         JSON,
     ),
     "an id": (CREATE, 201, b'{"data":{"id":"9"}}', JSON),
+    "no rejected item": (CREATE, 201, b'{"created":1,"rejected":[],"invalid":0}', JSON),
     "success": (UPDATE, 200, b'{"success":true,"errors":[],"error":null}', JSON),
     "its own record in a wrapper": (
         CREATE,
