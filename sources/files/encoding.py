@@ -188,9 +188,7 @@ def read_text(source: InputFile, encoding: str | None) -> Text:
     """
     if not source.head.strip(b"\0"):  # NULs: the file was never written to its end
         raise UsageError(f"{source.name} is empty", "Export it again.")
-    bom, detected = next(
-        ((mark, name) for mark, name in _BOMS if source.head.startswith(mark)), (b"", None)
-    )
+    bom, detected = _byte_order_marks(source.head)
     if encoding is not None:
         name = _codec_name(encoding)
         family = name.removesuffix("-sig")
@@ -228,6 +226,20 @@ def read_text(source: InputFile, encoding: str | None) -> Text:
     candidates = describe_candidates(source.file)
     how = "Export it as UTF-8, or give its encoding: --encoding NAME (in a mapping, under [file])"
     raise UsageError(problem, f"{how}; {candidates}" if candidates else f"{how}.")
+
+
+def _byte_order_marks(head: bytes) -> tuple[bytes, str | None]:
+    """The byte order marks at the beginning of a file, and the encoding of the first one.
+
+    A program that adds a mark to a text that has one leaves two.
+    """
+    for mark, name in _BOMS:
+        end = 0
+        while head.startswith(mark, end):
+            end += len(mark)
+        if end:
+            return head[:end], name
+    return b"", None
 
 
 def _codec_name(encoding: str) -> str:

@@ -63,6 +63,19 @@ def test_the_encoding_is_found_or_taken_as_given(
 
 
 @pytest.mark.parametrize(
+    ("encoding", "given"),
+    [("utf-8", None), ("utf-8", "utf-8"), ("utf-16-le", None), ("utf-16-le", "utf-16")],
+)
+def test_doubled_byte_order_marks_are_no_part_of_the_header(
+    tmp_path: Path, encoding: str, given: str | None
+) -> None:
+    quoted = '\ufeff\ufeff"Código";"Nombre"\n007;Peña\n8;Ana\n'.encode(encoding)
+    opened = table(tmp_path, quoted, ReadOptions(encoding=given))
+    assert opened.columns == ("Código", "Nombre")
+    assert cells(opened) == [("007", "Peña"), ("8", "Ana")]
+
+
+@pytest.mark.parametrize(
     ("data", "given", "words"),
     [
         (b"a;b\n\xe9;\x81\n", None, "in.csv: invalid cp1252 at byte 6"),
