@@ -30,9 +30,22 @@ from orderbridge.transforms.numbers import (
 
 ValueKind = Literal["text", "secret", "id", "number_id", "integer", "number", "boolean", "date"]
 
-YES: Final = ("true", "yes", "y", "1", "sí", "si", "s", "verdadero")
-NO: Final = ("false", "no", "n", "0", "falso")
-"""Words of a boolean where the mapping sets none, in any case."""
+YES: Final = (
+    *("true", "yes", "y", "1"),
+    *("sí", "si", "s", "verdadero"),
+    *("sim", "verdadeiro"),
+    *("oui", "vrai"),
+    *("sì", "vero"),
+    *("ja", "j", "wahr"),
+)
+NO: Final = (
+    *("false", "no", "n", "0"),
+    "falso",
+    *("não", "nao"),
+    *("non", "faux"),
+    *("nein", "falsch"),
+)
+"""Words of a boolean where the mapping sets none, in any case: in the languages of the known column names."""
 WORDS: Final = {
     "not_a_number": "not a number",
     "ambiguous_number": "1.234 may be a thousand or one: set decimal and thousands in the mapping",

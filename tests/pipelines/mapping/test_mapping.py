@@ -423,6 +423,8 @@ CELLS: list[tuple[Reading, list[str], list[Any]]] = [
     (Reading("integer", COMMA), ["2·5"], [["not_whole"]]),
     (Reading("boolean"), ["S", "sí", "TRUE", "1", "no", "FALSO", "0", "x", "", "2"],
      [True] * 4 + [False] * 3 + [["not_yes_or_no"], None, ["not_yes_or_no"]]),
+    (Reading("boolean"), ["Ja", "WAHR", "oui", "VRAI", "sì", "VERO", "Sim", "verdadeiro", "j"], [True] * 9),
+    (Reading("boolean"), ["nein", "FALSCH", "non", "FAUX", "não", "nao"], [False] * 6),
     (Reading("boolean", yes=("X",), no=("-",)), ["x", "-", "S"], [True, False, ["not_yes_or_no"]]),
     (Reading("number_id"), ["1001", "007", "0", "1.001", "-1", "1e3", "１", "9" * 19],
      ["1001", "7", "0", *[["not_an_id"]] * 5]),
