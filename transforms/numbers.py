@@ -47,6 +47,30 @@ _PRICED: Final = rf"^(?P<before>{_SIGN})\s*[+-]?[0-9]|[0-9]\s*(?P<after>{_SIGN})
 """A number with a currency sign or code on one side of it."""
 
 
+_SPACES: Final = "[\u00a0\u2007\u2009\u202f]"
+"""No-break, figure, thin and narrow no-break space."""
+_APOSTROPHE: Final = "’"
+_DASH: Final = "[-–—]{1,2}"
+_WITHOUT_FRACTION: Final = {
+    rf"^([^,]*[0-9]),{_DASH}([^0-9]*)$": r"\1,00\2",  # 1.234,-
+    rf"^([^.]*,[^.]*[0-9])\.{_DASH}([^0-9]*)$": r"\1.00\2",  # 1,234.-
+    rf"^([^.,]*[0-9])\.{_DASH}([^0-9]*)$": r"\1\2",  # 12.-
+}
+"""Numbers with a dash for the fraction, and how they are written in full. `12.-` proves no decimal point: where points
+separate thousands, people write `500.-` too. `12.000.-` is left as it is."""
+
+
+def in_usual_signs(texts: pa.Array) -> pa.Array:
+    """Texts with plain spaces and apostrophes, and without a dash for the fraction (`12,-` is `12,00`)."""
+    if not _any_match(texts, f"{_SPACES}|{_APOSTROPHE}|[.,]{_DASH}"):
+        return texts
+    texts = pc.replace_substring_regex(texts, _SPACES, " ")
+    texts = pc.replace_substring(texts, _APOSTROPHE, "'")
+    for pattern, written in _WITHOUT_FRACTION.items():
+        texts = pc.replace_substring_regex(texts, pattern, written)
+    return texts
+
+
 def currencies(texts: pa.Array) -> pa.Array:
     """The currency sign or code of each number that has one, "" of others, null of what is no number."""
     is_plain = pc.match_substring_regex(texts, f"^[+-]?[0-9][0-9.,{DOT}' ]*$")
@@ -87,6 +111,14 @@ class NotationEvidence:
             for sign in signs - {""}:
                 texts = without_currency(texts, sign)
             self.signs |= signs
+        self._add_proofs(texts)
+
+    def add_all(self, other: NotationEvidence) -> None:
+        """Adds what other texts of the column prove."""
+        self._seen |= other._seen
+        self.signs |= other.signs
+
+    def _add_proofs(self, texts: pa.Array) -> None:
         is_marked = pc.fill_null(pc.match_substring_regex(texts, f"[.,{DOT}]"), False)
         texts = texts.filter(is_marked)
         for proof, pattern in self._patterns.items() if len(texts) else ():
@@ -111,6 +143,110 @@ class NotationEvidence:
         return "point" if "certain" in self._seen else "none"
 
 
+class ColumnEvidence:
+    """What a column of a file proves about its notation, with other signs than the usual ones as well.
+
+    Spaces and apostrophes between thousands, no-break spaces before a currency and `12,-` prove something only where
+    the usual signs prove nothing else: a column that is read without them is read in the same way with them.
+
+    Args:
+        whole: the column holds whole numbers.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self._usual = NotationEvidence(whole=whole)
+        self._rewritten = NotationEvidence(whole=whole)
+        self._grouped = {mark: NotationEvidence(whole=whole) for mark in _GROUPED}
+        self._sure: set[str] = set()
+        self._stray: set[str] = set()
+        self._marks: set[str] = set()
+
+    def add(self, texts: pa.Array) -> None:
+        """Examines texts; blank ones do not matter."""
+        self._usual.add(texts)
+        rewritten = in_usual_signs(texts)
+        if rewritten is not texts:
+            self._rewritten.add(rewritten)
+        for mark in {",", "."} - self._marks:
+            if _any_match(rewritten, f"[0-9]{re.escape(mark)}[0-9]"):
+                self._marks.add(mark)
+        for mark in _GROUPED:
+            self._add_groups(rewritten.filter(_matches(rewritten, f"[0-9]{mark}[0-9]")), mark)
+
+    def _add_groups(self, texts: pa.Array, mark: str) -> None:
+        """Examines texts with a mark between digits."""
+        if not len(texts):
+            return
+        for sign in set(pc.unique(currencies(texts)).to_pylist()) - {None, ""}:
+            texts = without_currency(texts, sign)
+        is_grouped = _matches(texts, _GROUPED[mark])
+        if not pc.all(is_grouped).as_py():
+            self._stray.add(mark)
+        if _any_match(texts, _SURELY_GROUPED[mark]):
+            self._sure.add(mark)
+        self._grouped[mark].add(pc.replace_substring(texts.filter(is_grouped), mark, ""))
+
+    @property
+    def signs(self) -> set[str]:
+        """The currency signs and codes of its numbers, "" for a number without one."""
+        return self._usual.signs | self._rewritten.signs
+
+    @property
+    def currency(self) -> str:
+        """The sign or code that all numbers have, "" if they do not have the same one."""
+        usual = self._usual.signs
+        signs = usual if usual - {""} else self.signs
+        return min(signs) if len(signs) == 1 else ""
+
+    @property
+    def proof(self) -> Proof:
+        """What the texts prove of the decimal mark, as of `NotationEvidence`."""
+        mark = self._thousands
+        if mark:
+            return self._proof_with(mark)
+        proof = self._usual.proof
+        rewritten = self._rewritten.proof
+        is_proven = proof in ("comma", "point", "both")
+        return proof if is_proven or rewritten == "none" else rewritten
+
+    @property
+    def notation(self) -> Notation | None:
+        """The notation, if it is proven."""
+        proof = self.proof
+        if proof not in ("comma", "point"):
+            return None
+        usual = COMMA if proof == "comma" else POINT
+        return Notation(usual.decimal, self._thousands or usual.thousands)
+
+    @property
+    def _thousands(self) -> str:
+        """The space or apostrophe that is proven to separate thousands, "" if none is.
+
+        No number may have it elsewhere, or the other of comma and point, which would separate thousands too.
+        """
+        if len(self._sure) != 1 or self._sure & self._stray:
+            return ""
+        [mark] = self._sure
+        others = {"comma": {","}, "point": {"."}}
+        is_alone = self._marks == others.get(self._proof_with(mark))
+        return mark if is_alone else ""
+
+    def _proof_with(self, mark: str) -> Proof:
+        """What the texts prove if a mark separates thousands."""
+        joined = NotationEvidence()
+        for evidence in (self._usual, self._rewritten, self._grouped[mark]):
+            joined.add_all(evidence)
+        return joined.proof
+
+
+def _matches(texts: pa.Array, pattern: str) -> pa.Array:
+    return pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+
+
+def _any_match(texts: pa.Array, pattern: str) -> bool:
+    return bool(pc.any(_matches(texts, pattern)).as_py())
+
+
 def _proves(decimal: str, thousands: str, digit: str = "[0-9]") -> str:
     """A number that is possible in one of the two notations only; `digit` is a digit of its fraction."""
     d, t = re.escape(decimal), re.escape(thousands)
@@ -127,6 +263,14 @@ _PATTERNS: Final = {
     "ambiguous": r"^[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}$",
     "certain": rf"^[+-]?[0-9]+{DOT}[0-9]+$",
 }
+_GROUPED: Final = {
+    mark: rf"^[+-]?[1-9][0-9]{{0,2}}({mark}[0-9]{{3}})+([.,][0-9]+)?$" for mark in (" ", "'")
+}
+_SURELY_GROUPED: Final = {
+    " ": _GROUPED[" "],
+    "'": r"^[+-]?[1-9][0-9]{0,2}(('[0-9]{3})+[.,][0-9]+|('[0-9]{3}){2,})$",
+}
+"""Numbers in which the mark can only separate thousands. `1'234` may be 1.234: an apostrophe is a decimal mark too."""
 _WHOLE: Final = _PATTERNS | {"comma": _proves(",", ".", "0"), "point": _proves(".", ",", "0")}
 
 

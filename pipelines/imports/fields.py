@@ -174,9 +174,8 @@ def _notation(formats: Formats) -> Notation | None:
     if formats.decimal is None:
         return None
     usual = COMMA if formats.decimal == "," else POINT
-    return Notation(
-        formats.decimal, usual.thousands if formats.thousands is None else formats.thousands
-    )
+    thousands = usual.thousands if formats.thousands is None else formats.thousands
+    return Notation(formats.decimal, "'" if thousands == "’" else thousands)
 
 
 def body_leaves(kind: str, sources: Iterable[Source], constants: dict[str, Scalar]) -> list[Leaf]:

@@ -23,11 +23,13 @@ from orderbridge.pipelines.mapping.cells import filled
 from orderbridge.sources.files import RejectedRow, SourceTable
 from orderbridge.sources.files.model import LINE_COLUMN, RejectCode
 from orderbridge.transforms.frames import Bools
-from orderbridge.transforms.numbers import COMMA, POINT, NotationEvidence
+from orderbridge.transforms.numbers import ColumnEvidence
 
 BATCH_ROWS: Final = 16_384
 _WITHOUT_CELLS: Final = ("repeated_header", "totals", "rule")
 """Codes of lines without a cell that others are filled from."""
+
+_GROUPS: Final = {" ": ", spaces between thousands", "'": ", apostrophes between thousands"}
 
 
 class LineBatch(NamedTuple):
@@ -157,7 +159,7 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, li
     """Detects notations. Returns the bindings with them, and remarks for a person."""
     sources = list(bindings.sources)
     evidence = {
-        index: NotationEvidence(whole=source.reading.kind == "integer")
+        index: ColumnEvidence(whole=source.reading.kind == "integer")
         for index, source in enumerate(sources)
         if source.detects_notation
     }
@@ -173,15 +175,18 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, li
     for index, shown in evidence.items():
         source = sources[index]
         if shown.signs - {""} and not source.reading.currency:
-            one = shown.signs if len(shown.signs) == 1 else {""}
-            reading = replace(source.reading, currency=min(one), signs=tuple(sorted(shown.signs)))
+            signs = tuple(sorted(shown.signs))
+            reading = replace(source.reading, currency=shown.currency, signs=signs)
             source = sources[index] = replace(source, reading=reading)
             if reading.currency:
                 notes.append(f"{source.column}: amounts in {reading.currency}")
-        if shown.proof in ("comma", "point"):
-            notation = COMMA if shown.proof == "comma" else POINT
+        notation = shown.notation
+        if notation is not None:
             sources[index] = replace(source, reading=replace(source.reading, notation=notation))
-            notes.append(f"{source.column}: decimal {shown.proof} (detected from its numbers)")
+            groups = _GROUPS.get(notation.thousands, "")
+            notes.append(
+                f"{source.column}: decimal {shown.proof}{groups} (detected from its numbers)"
+            )
         elif shown.proof == "both":
             sources[index] = replace(
                 source, reading=replace(source.reading, unproven="mixed_numbers")

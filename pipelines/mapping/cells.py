@@ -21,6 +21,7 @@ from orderbridge.transforms.numbers import (
     Notation,
     currencies,
     doubles,
+    in_usual_signs,
     is_fraction,
     plain_numbers,
     rejected,
@@ -75,7 +76,6 @@ _MARKED: Final = r"""^(?:="([^"]*)"|'([0-9+(][0-9 ()./-]*))$"""
 _LOST: Final = "\ufffd"
 _NUMBER_ID: Final = r"^[0-9]{1,18}$"
 _ID: Final = r"^[A-Za-z0-9_~-][A-Za-z0-9_.~-]{0,127}$"
-_SPACES: Final = "[\u00a0\u202f]"
 _PARTS: Final = {"DD": "(?P<d>[0-9]{2})", "MM": "(?P<m>[0-9]{2})", "YYYY": "(?P<y>[0-9]{4})"}
 
 
@@ -148,6 +148,7 @@ class Reading:
         return texts, codes
 
     def _numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+        texts = in_usual_signs(texts)
         if self.currency:
             texts = without_currency(texts, self.currency)
         values, codes = self._plain_numbers(texts)
@@ -159,8 +160,6 @@ class Reading:
         return values, codes
 
     def _plain_numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-        if self.notation is not None and self.notation.thousands == " ":
-            texts = pc.replace_substring_regex(texts, _SPACES, " ")
         if self.notation is None:
             # a number without a separator is the same in every notation; any other may be read in two ways
             values, wrong = plain_numbers(texts, Notation(DOT, ""))

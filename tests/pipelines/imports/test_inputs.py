@@ -249,6 +249,44 @@ def test_a_currency_is_read_over_where_the_column_has_one_throughout(
         assert again["price"] == D(sent[0])
 
 
+@pytest.mark.parametrize(
+    ("prices", "sent"),
+    [
+        (["1 234,50", "1\u00a0234", "12\u2009345,6", "7,5"], ["1234.50", "1234", "12345.6", "7.5"]),
+        (["1'234.50", "1’234", "2.5"], ["1234.50", "1234", "2.5"]),
+        (["1 234,50\u00a0€", "1,234 €", "12,-- €"], ["1234.50", "1.234", "12"]),
+        (["1.234,-", "12,–", "1.234"], ["1234", "12", "1234"]),
+        (["1,234.-", "12.-", "1,234"], ["1234", "12", "1234"]),
+        # not proven by the whole column
+        (["1 234,50", "1.234,00"], ["1234.00"]),
+        (["1 234,50", "12 34", "0,5"], ["0.5"]),
+        (["1 234", "1 234 567", "8"], ["8"]),
+        (["1 234 567", "1,234"], []),
+        (["1'234", "2.5"], ["2.5"]),
+        (["1'234.50", "1'5", "2.5"], ["2.5"]),
+        (["1'234,5", "1 234,5", "2,5"], ["2.5"]),
+        (["500.-", "12.000", "12.000.-"], ["500"]),
+        (["5-", "12-"], []),
+        # 0.3.0 read the column by its other numbers, and it stays so
+        (["12,-", "3.50", "1,234"], ["3.50", "1234"]),
+        (["1 234.50", "1,5", "1.234"], ["1.5", "1234"]),
+        (["1,50 €", "2,00\u00a0$"], ["1.50"]),
+    ],
+)
+def test_thousands_and_dashes_are_read_where_the_whole_column_proves_them(
+    tmp_path: Path, prices: list[str], sent: list[str]
+) -> None:
+    lines = "".join(f"1;{n};{price}\n" for n, price in enumerate(prices, 1))
+    inputs = opened(tmp_path, f"productId;variantId;price\n{lines}")
+    items = items_of(inputs)
+    assert [item.body["price"] for item in items if isinstance(item, Ready)] == [*map(D, sent)]
+    if len(sent) == len(prices):  # a later file with one of the numbers is read in the same way
+        mapping = to_toml(inputs.complete_mapping()).partition("\n")[2]
+        for price, value in zip(prices, sent, strict=True):
+            [again] = results(tmp_path, f"productId;variantId;price\n1;1;{price}\n", mapping)
+            assert again == {"price": D(value)}
+
+
 def test_a_password_is_in_no_body_and_read_again_by_its_line(tmp_path: Path) -> None:
     text = "email,Contraseña\na@b, s3cret \nc@d,\ne@f,75E+12\n"
     inputs = opened(tmp_path, text, kind="customers")
