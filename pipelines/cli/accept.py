@@ -74,7 +74,7 @@ def command(
         raise UsageError(f"there is no rule {rule!r}", f"{hint} All are in docs/rules.md.")
     wanted = subjects or ("",)
     if withdraw:
-        gone = [one for one in entries if one.rule == rule and one.subject in wanted]
+        gone = [one for one in entries if one.rule == rule and (one.place or one.subject) in wanted]
         if not gone:
             raise UsageError("nothing of that is accepted", "`orderbridge accept` lists what is.")
         write_acceptances(path, [one for one in entries if one not in gone])
@@ -135,9 +135,9 @@ def _warn_of_unknown(made: list[Acceptance]) -> None:
                 )
 
 
-def _key(entry: Acceptance) -> tuple[str, str, bool]:
+def _key(entry: Acceptance) -> tuple[str, str, str, bool]:
     """What only one entry can be about: a severity can stand beside an acceptance."""
-    return entry.rule, entry.subject, entry.severity is None
+    return entry.rule, entry.place, entry.subject, entry.severity is None
 
 
 def _print(entries: list[Acceptance], before: str = "") -> None:
@@ -149,7 +149,8 @@ def _print(entries: list[Acceptance], before: str = "") -> None:
         )
         end += f", up to {one.up_to}" if one.up_to is not None else ""
         end += f", severity {one.severity}" if one.severity is not None else ""
-        subject = f" {one.subject!r}" if one.subject else ""
+        about = one.place or one.subject
+        subject = f" {about!r}" if about else ""
         lines.append(
             f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})"
         )

@@ -111,6 +111,19 @@ def test_what_is_accepted_is_listed_and_can_be_withdrawn(project: Path) -> None:
     assert severity.endswith(", severity info)"), "a severity stands beside an acceptance"
 
 
+def test_accept_leaves_what_was_answered_about_one_place_and_lists_it(project: Path) -> None:
+    assert run(project, "answer", f"finding:{RULE}/7", "accept", "--who", "ana").code == 0
+    assert run(project, "accept", RULE, "--who", "eva").code == 0
+    listed = run(project, "accept").out.splitlines()
+    assert [line.partition(":")[0] for line in listed] == [f"{RULE} '7'", RULE]
+    assert run(project, "accept", RULE, "--withdraw").code == 0
+    assert [line.partition(":")[0] for line in run(project, "accept").out.splitlines()] == [
+        f"{RULE} '7'"
+    ]
+    assert run(project, "accept", RULE, "7", "--withdraw").code == 0
+    assert run(project, "accept").out == "nothing is accepted\n"
+
+
 def test_a_subject_that_no_finding_has_is_named_and_an_entry_that_ran_out_is_marked(
     project: Path,
 ) -> None:
