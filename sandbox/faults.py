@@ -152,6 +152,10 @@ def alter(page: Page, names: frozenset[str], chance: random.Random) -> None:
         pagination["total"] = 2**63
     if "cursor_at_end" in names and page.envelope.get("hasMore") is False:
         page.envelope["nextCursor"] = f"{chance.getrandbits(96):024x}"
+    if "more_unannounced" in names and page.envelope.get("nextCursor"):
+        page.envelope["hasMore"] = False
+    if "empty_array" in names and not page.rows:
+        page.write = _as_empty_array
     if "deep_nesting" in names:
         page.write = partial(_deep, page.write)
     if "keyed_object" in names:
@@ -179,6 +183,10 @@ def _with_member(row: bytes, member: str) -> bytes:
 
 def _deep(write: Writer, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
     return _with_member(write(rows, envelope), f'"meta":{_DEEP}')
+
+
+def _as_empty_array(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
+    return b"[]"
 
 
 def _twice(write: Writer, rows: list[bytes], envelope: dict[str, Any]) -> bytes:

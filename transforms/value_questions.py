@@ -6,7 +6,8 @@ each subject that the values do not decide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from orderbridge.transforms.chance import Share
@@ -18,11 +19,58 @@ LOGIN_MODE: Final = "sources.legacy.login_mode"
 DATE_ORDER: Final = "reconcile.date_order"
 TIMEZONE: Final = "reconcile.timezone"
 COUNTRY: Final = "reconcile.country"
+CURSOR_AFTER_END: Final = "sources.http.cursor_after_end"
+EMPTY_ARRAY: Final = "sources.http.empty_array"
 _UTC: Final = "UTC"
 _ORDERS: Final = ("day_first", "month_first")
 _LIKELY_MIN: Final = 0.9
 _LIKELY_PHONES_MIN: Final = 20
 """The least share and number of phones with the calling code of one country, to propose it for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRead:
+    """How the last read of a list failed since nobody has answered what a page means.
+
+    Attributes:
+        resource: the list.
+        seen: where the page was, in words.
+        rows: that were read before it.
+        known: records that the last complete read had; None: there is none.
+    """
+
+    resource: str
+    seen: str
+    rows: int
+    known: int | None
+
+    @property
+    def words(self) -> str:
+        """The evidence in words."""
+        known = (
+            ""
+            if self.known is None
+            else f"; the list had {self.known} records when it was last read"
+        )
+        return f"{self.resource}: {self.seen}, after {self.rows} rows{known}"
+
+
+def page_question(
+    key: str, choices: Mapping[str, str], failed: Sequence[FailedRead], answer: Answer | None
+) -> Question | None:
+    """The question what a page means that the interface does not describe; None where no read failed for it.
+
+    Args:
+        key: `CURSOR_AFTER_END` or `EMPTY_ARRAY`.
+        choices: the possible answers, with what each does.
+        failed: the reads that failed.
+        answer: in force.
+    """
+    if not failed:
+        return None
+    reason = "; ".join(one.words for one in failed)
+    made = tuple(Choice(value, words) for value, words in choices.items())
+    return question(Evidence(key, made, reason=reason), answer)
 
 
 def zone_question(read: Mapping[str, ReadDates], answer: Answer | None) -> Question | None:

@@ -6,7 +6,7 @@ uses, and the questions that are left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, cast
 
@@ -22,12 +22,16 @@ from orderbridge.transforms.findings import combine_findings, table_finding
 from orderbridge.transforms.questions import Answer, Question
 from orderbridge.transforms.value_questions import (
     COUNTRY,
+    CURSOR_AFTER_END,
     DATE_ORDER,
+    EMPTY_ARRAY,
     LOGIN_MODE,
     TIMEZONE,
+    FailedRead,
     country_question,
     login_question,
     order_question,
+    page_question,
     zone_question,
 )
 
@@ -37,6 +41,27 @@ _PHONES: Final = """
 _LOGINS: Final = """
     SELECT count(*), count(DISTINCT email_normalized), count(DISTINCT nullif(trim(login_code), ''))
     FROM reconciled.customers WHERE NOT is_missing"""
+_FAILED_READS: Final = """
+    WITH last AS (
+        SELECT resource, arg_max(run_id, rowid) AS run_id, arg_max(verdict, rowid) AS verdict,
+            arg_max(rows, rowid) AS rows
+        FROM ops.coverage GROUP BY resource)
+    SELECT last.resource, substr(o.value, length(last.resource) + 3), last.rows, r."distinct"
+    FROM ops.observations o
+    JOIN last ON o.last_run_id = last.run_id AND starts_with(o.value, last.resource || ': ')
+    LEFT JOIN ops.last_read r ON r.resource = last.resource
+    WHERE o.what = ? AND last.verdict = 'incomplete' ORDER BY last.resource"""
+_PAGES: Final = {
+    CURSOR_AFTER_END: {
+        "end": "the list is complete there, and the cursor is not used",
+        "more": "the cursor is used, until a page has no rows or no cursor",
+    },
+    EMPTY_ARRAY: {
+        "empty_page": "a page without rows: a list that is read by page numbers ends there",
+        "broken": "it is requested again, and the list fails if it stays so",
+    },
+}
+"""What each answer about pages does."""
 _CONTRADICTED_IN: Final = {
     "customers": "created_at_contradicted",
     "promotions": "dates_contradicted",
@@ -74,6 +99,7 @@ def ask_about_values(
     questions.add(
         zone_question(read, answers.get(TIMEZONE)), order, _country(build, answers), login
     )
+    questions.add(*_pages(build, answers))
     found: list[pd.DataFrame] = []
     if order is not None and order.state == "contradicted":
         found += _contradicted_dates(order, read)
@@ -81,6 +107,16 @@ def ask_about_values(
         detail = f"{login.reason}; set {LOGIN_MODE}"
         found.append(table_finding("customers", "login_mode_contradicted", detail))
     return combine_findings(found)
+
+
+def _pages(
+    build: duckdb.DuckDBPyConnection, answers: Mapping[str, Answer]
+) -> Iterator[Question | None]:
+    """What pages mean because of which the last read of a list failed."""
+    for key, choices in _PAGES.items():
+        rows = build.execute(_FAILED_READS, [key.rpartition(".")[2]]).fetchall()
+        failed = [FailedRead(*row) for row in rows]
+        yield page_question(key, choices, failed, answers.get(key))
 
 
 def _country(build: duckdb.DuckDBPyConnection, answers: Mapping[str, Answer]) -> Question | None:

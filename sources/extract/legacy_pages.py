@@ -13,11 +13,14 @@ import msgspec
 
 from orderbridge.sources.errors import ContractBroken, HttpRejected, PlatformError
 from orderbridge.sources.extract.pages import (
+    NOT_ANSWERED,
     PageBody,
+    PageReadings,
     Pagination,
     RepeatDetector,
     Request,
     RowReader,
+    read_empty_array,
     read_page,
 )
 
@@ -49,16 +52,25 @@ class LegacyPages:
         key: the field of a row's id.
         first_page: number of the first page, if an earlier sweep found it; None: 1, unless page 0 has other rows.
         rows_field: the member with the rows.
+        readings: what a person has answered about pages that the interface does not describe.
 
     Attributes:
+        readings, undecided: see Paginator.
         is_page_0_larger: page 0 has rows of page 1, and others: it is still not known whether the list has a page 0.
         pages_listed: number of pages with rows of the list.
         is_page_0_unknown: page 0 failed, or was rejected while page 1 is empty, and no `total` shows the list whole.
     """
 
     def __init__(
-        self, limit: int, key: str = "id", first_page: int | None = None, rows_field: str = "data"
+        self,
+        limit: int,
+        key: str = "id",
+        first_page: int | None = None,
+        rows_field: str = "data",
+        readings: PageReadings = NOT_ANSWERED,
     ) -> None:
+        self.readings = readings
+        self.undecided: set[tuple[str, str]] = set()
         self.limit = limit
         self.first_page = 1 if first_page is None else first_page
         self.size: int | None = None
@@ -101,6 +113,9 @@ class LegacyPages:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
+        empty = read_empty_array(body, self)
+        if empty is not None:
+            return empty
         page, members = read_page(
             body, self._rows_field, "pagination", reader=self.reader, may_be_object=True
         )

@@ -31,6 +31,7 @@ from orderbridge.sources.decode.rows import (
 from orderbridge.sources.decode.schema_inference import is_keyed
 from orderbridge.sources.errors import ContractBroken, PlatformError
 from orderbridge.sources.http.failures import BrokenBody
+from orderbridge.sources.settings.sections import CursorAfterEnd, EmptyArray
 
 Lists = Mapping[tuple[str, ...], str]
 """The name of each list of objects, by its path: the names of the objects and lists that hold it, and its own."""
@@ -244,8 +245,12 @@ class Paginator(Protocol):
         reader: of the rows; its lists may become known while pages are read.
         size: rows on the first page; None before it.
         total: rows in the list, as the platform reports it; None where it does not.
+        readings: what a person has answered about pages that the interface does not describe.
+        undecided: what pages showed that nobody has answered: the setting of `sources.http`, and where it was seen.
     """
 
+    readings: PageReadings
+    undecided: set[tuple[str, str]]
     reader: RowReader
     size: int | None
     total: int | None
@@ -353,6 +358,10 @@ def _rows_of_object(data: bytes, field: str, key: str) -> tuple[bytes, str]:
     )
 
 
+_EMPTY_ARRAY_BYTES: Final = 16
+"""A longer response is not looked at: `[]` and a line end."""
+
+
 @lru_cache(maxsize=16)
 def _first_member(name: str) -> re.Pattern[bytes]:
     """Matches an object up to the value of its first member, if that has this name and is an array."""
@@ -393,6 +402,45 @@ def kind_of(data: bytes) -> str:
         b"n": "null",
     }
     return kinds.get(data[:1], "a number") if data else "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class PageReadings:
+    """What pages mean that the interface does not describe, as a person has answered; None: nobody has.
+
+    Attributes:
+        cursor_after_end: whether a list with `hasMore` false and a cursor is at its end, or goes on.
+        empty_array: whether a response `[]` is a page without rows, or broken.
+    """
+
+    cursor_after_end: CursorAfterEnd | None = None
+    empty_array: EmptyArray | None = None
+
+
+NOT_ANSWERED: Final = PageReadings()
+EMPTY_ARRAY: Final = "empty_array"
+CURSOR_AFTER_END: Final = "cursor_after_end"
+"""What pages show that nobody has answered: names of observations, and of settings of `sources.http`."""
+
+
+def read_empty_array(body: bytes, paginator: Paginator) -> PageBody | None:
+    """The page without rows that a response `[]` is; None for any other response.
+
+    Raises:
+        BrokenBody: nobody has answered that it is a page, or a person that it is broken.
+    """
+    if len(body) > _EMPTY_ARRAY_BYTES or b"".join(body.split()) != b"[]":
+        return None
+    reading = paginator.readings.empty_array
+    if reading == "empty_page":
+        return PageBody(b"[]", 0, frozenset(), form=EMPTY_ARRAY)
+    words = "`[]` in place of an object"
+    if reading == "broken":
+        raise BrokenBody(words)
+    place = "in place of the first page" if paginator.size is None else "after other pages"
+    paginator.undecided.add((EMPTY_ARRAY, place))
+    command = "orderbridge answer sources.http.empty_array empty_page"
+    raise BrokenBody(words, f"If it is a page without rows: {command}")
 
 
 class RepeatDetector:

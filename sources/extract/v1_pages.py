@@ -19,11 +19,15 @@ import msgspec
 
 from orderbridge.sources.errors import ContractBroken, PlatformError
 from orderbridge.sources.extract.pages import (
+    CURSOR_AFTER_END,
+    NOT_ANSWERED,
     PageBody,
+    PageReadings,
     RepeatDetector,
     Request,
     RowReader,
     kind_of,
+    read_empty_array,
     read_page,
 )
 
@@ -91,8 +95,10 @@ class V1Cursor:
         key: the field of a row's id.
         rows_field: the member with the rows.
         start: where an earlier walk ended, to continue there with its limit; None: from the first page.
+        readings: what a person has answered about such pages.
 
     Attributes:
+        readings, undecided: see Paginator.
         position: where a later walk can start, once the list has ended; None where no cursor can be saved.
     """
 
@@ -102,7 +108,10 @@ class V1Cursor:
         key: str = "id",
         rows_field: str = "data",
         start: CursorPosition | None = None,
+        readings: PageReadings = NOT_ANSWERED,
     ) -> None:
+        self.readings = readings
+        self.undecided: set[tuple[str, str]] = set()
         self.limit = limit if start is None else start.limit
         self.reader, self._rows_field = RowReader(key), rows_field
         self._start, self._repeated = start, list[bytes]()
@@ -128,6 +137,9 @@ class V1Cursor:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
+        empty = read_empty_array(body, self)
+        if empty is not None:
+            return empty
         page, members = read_page(
             body, self._rows_field, "hasMore", "nextCursor", reader=self.reader
         )
@@ -148,9 +160,7 @@ class V1Cursor:
                 "`hasMore` is true without a cursor", "There are rows that cannot be requested."
             )
         if not page.has_more and page.cursor:
-            raise ContractBroken(
-                "`hasMore` is false although there is a cursor", "There may be further rows."
-            )
+            page = self._after_end(page)
         if page.cursor in self._cursors:
             raise ContractBroken("a cursor was issued twice", "The list would never end.")
         if page.count and self._repeats.check(page) != "new":
@@ -166,6 +176,24 @@ class V1Cursor:
         self._cursors.add(page.cursor)
         self._cursor = page.cursor
         return True
+
+    def _after_end(self, page: PageBody) -> PageBody:
+        """A page with `hasMore` false and a cursor, as a person has answered it.
+
+        Raises:
+            ContractBroken: nobody has.
+        """
+        reading = self.readings.cursor_after_end
+        if reading == "end" or (reading == "more" and not page.count):
+            return replace(page, cursor=None)
+        if reading == "more":
+            return replace(page, has_more=True)
+        seen = f"on a page with {page.count} rows of at most {self.limit}"
+        self.undecided.add((CURSOR_AFTER_END, seen))
+        raise ContractBroken(
+            "`hasMore` is false although there is a cursor",
+            "There may be further rows. If there are none: orderbridge answer sources.http.cursor_after_end end",
+        )
 
     def _compare(self, page: PageBody) -> None:
         """Compares the first rows with those of the earlier walk, until all of them have come."""
@@ -230,8 +258,8 @@ class SinglePage(V1Cursor):
         rows_field: the member with the rows, `priceLists` above.
     """
 
-    def __init__(self, key: str, rows_field: str) -> None:
-        super().__init__(0, key, rows_field)
+    def __init__(self, key: str, rows_field: str, readings: PageReadings = NOT_ANSWERED) -> None:
+        super().__init__(0, key, rows_field, readings=readings)
         self._has_more = False
 
     def next_request(self) -> Request:

@@ -29,7 +29,7 @@ from orderbridge.sources.extract.fetch import PageFetcher
 from orderbridge.sources.extract.ids import distinct_rows
 from orderbridge.sources.extract.legacy_pages import LegacyPages
 from orderbridge.sources.extract.page_files import PageFiles
-from orderbridge.sources.extract.pages import Paginator
+from orderbridge.sources.extract.pages import PageReadings, Paginator
 from orderbridge.sources.extract.proof import (
     agree,
     confirmed_gap,
@@ -49,6 +49,7 @@ from orderbridge.sources.extract.v1_pages import (
     V1Cursor,
 )
 from orderbridge.sources.http.client import Client
+from orderbridge.sources.settings import http_settings
 
 RESTARTS_MAX: Final = 3
 CURSOR_SWEEPS_MAX: Final = 2
@@ -61,13 +62,18 @@ def paginator_for(
 ) -> Paginator:
     """A paginator for a list of the contract; `first_page` if an earlier sweep found it."""
     rows_field = operation.rows_field
+    readings = page_readings()
     if operation.paging == "pages":
-        return LegacyPages(limit, key, first_page, rows_field)
-    return (
-        V1Cursor(limit, key, rows_field)
-        if operation.paging == "cursor"
-        else SinglePage(key, rows_field)
-    )
+        return LegacyPages(limit, key, first_page, rows_field, readings)
+    if operation.paging == "cursor":
+        return V1Cursor(limit, key, rows_field, readings=readings)
+    return SinglePage(key, rows_field, readings)
+
+
+def page_readings() -> PageReadings:
+    """What people have answered about pages that the interface does not describe. Raises UsageError."""
+    settings = http_settings()
+    return PageReadings(settings.cursor_after_end, settings.empty_array)
 
 
 def walk(
@@ -210,7 +216,8 @@ class _ListWalk:
 
     def _read_tail(self, start: CursorPosition, progress: Progress) -> None:
         """Reads what follows an earlier walk. Raises TailMismatch where that is not certain."""
-        paginator = V1Cursor(start.limit, self._record.key, self._operation.rows_field, start)
+        rows_field = self._operation.rows_field
+        paginator = V1Cursor(start.limit, self._record.key, rows_field, start, page_readings())
         sweep = Sweep(1, start.limit)
         self._result.sweeps.append(sweep)
         with closing(self._spools.sweep(sweep.number)) as spool:
@@ -317,6 +324,8 @@ class _ListWalk:
             finished = files.finish()
         except BaseException:
             files.abandon()
+            for name_of_setting, seen in paginator.undecided:
+                self._result.observations[name_of_setting, f"{name}: {seen}"] += 1
             raise
         if sweep.number == 1 and isinstance(paginator, V1Cursor):  # a later sweep has another limit
             self._result.position = paginator.position

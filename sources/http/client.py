@@ -338,7 +338,8 @@ class Client(AbstractContextManager["Client"]):
         except BrokenBody as error:
             found = read_error(self.family, self.mask(reply.body))
             failure = self._broken_body(f"the body is broken: {error}", reply)
-            return replace(failure, code=found.code, request_id=found.request_id)
+            hint = error.hint or failure.hint
+            return replace(failure, hint=hint, code=found.code, request_id=found.request_id)
 
     def _exchange(self, verb: Verb, target: str, body: bytes, seconds: float) -> Response | Failure:
         """One request and its response within `seconds`; `target` is a path, with the query.

@@ -34,7 +34,15 @@ _CONNECT_ERRORS: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyE
 
 
 class BrokenBody(Exception):
-    """A body that is cut off or is not what its headers announce; another request may bring a whole one."""
+    """A body that is cut off or is not what its headers announce; another request may bring a whole one.
+
+    Attributes:
+        hint: what to do about it, where that is known.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class UnacceptableBody(Exception):

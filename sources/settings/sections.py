@@ -28,6 +28,8 @@ Environment = Literal["sandbox", "production"]
 CustomerNotation = Literal["ids", "codes"]
 TotalUnit = Literal["units", "cents"]
 DateOrder = Literal["day_first", "month_first"]
+CursorAfterEnd = Literal["end", "more"]
+EmptyArray = Literal["empty_page", "broken"]
 
 HOST_LABELS: Final[dict[str, Environment]] = {
     **dict.fromkeys(("sandbox", "sbx", "test", "staging"), "sandbox"),
@@ -160,7 +162,7 @@ class PublicV1Settings(Section, prefix="sources.public_v1."):
 
 
 class HttpSettings(Section, prefix="sources.http."):
-    """Requests of both families."""
+    """Requests of both families, and how their pages are read."""
 
     timeout_s: float = setting(checks.seconds, "seconds for one request as a whole", default=120.0)
     read_timeout_s: float = setting(checks.seconds, "seconds without data", default=30.0)
@@ -175,6 +177,22 @@ class HttpSettings(Section, prefix="sources.http."):
     )
     proxy: Secret | None = setting(
         checks.proxy, "proxy for all requests", "http://host:port", default=None
+    )
+    cursor_after_end: CursorAfterEnd | None = setting(
+        checks.choice(*get_args(CursorAfterEnd)),
+        "`end` or `more`: what `hasMore` false beside a cursor means; if not set, the list fails",
+        "end",
+        default=None,
+        asks="A page has `hasMore` false, and a cursor all the same. Is the list at its end, or does more follow?",
+        holds_up=("orders",),
+    )
+    empty_array: EmptyArray | None = setting(
+        checks.choice(*get_args(EmptyArray)),
+        "`empty_page` or `broken`: what a response `[]` in place of a page means; if not set, the list fails",
+        "empty_page",
+        default=None,
+        asks="The platform answers `[]` in place of a page. Is that a page without rows, or a broken response?",
+        holds_up=("the lists that end so",),
     )
 
 

@@ -30,6 +30,8 @@ SEEN: dict[str, dict[str, str]] = {
     "html_200": {LIST: "200.*<!doctype html>"}, "error_200": {LIST: "200" + LEGACY_ERROR},
     "null_cursor": {ORDERS: '.*"hasMore":true,"nextCursor":null'},
     "cursor_at_end": {"/public/v1/orders?limit=100": '.*"hasMore":false,"nextCursor":"[0-9a-f]{24}"'},
+    "more_unannounced": {ORDERS: '.*"hasMore":false,"nextCursor":"[^"]+"'},
+    "empty_array": {"/promotions?limit=60&page=99": r"200.*\n\n\[\]$"},
     "capped_limit": {LIST: '.*"pages":2,', f"{ORDERS}?limit=100": '.*"ord_000050050"(?!.*"ord_000050051")'},
     "moved_total": {LIST: '.*"total":(57|58|59|61|62|63),'}, "huge_total": {LIST: f'.*"total":{2**63},'},
     "extra_fields": {LIST: r'.*\[\{"id":301,[^}]*"loyaltyTier":"gold","origin":\{.*,"score":3.5\}\}\],"pagination"'},
