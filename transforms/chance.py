@@ -10,9 +10,9 @@ from __future__ import annotations
 from math import exp, lgamma
 from typing import Final, NamedTuple
 
-LEVEL: Final = 1e-7
+LEVEL: Final = 1e-6
 """A fall that is less likely than this by chance is a change. A project of 100 columns makes at most ten judgements of
-each column a night, 365,000 in a year: 0.04 false alarms are expected in a year."""
+each column a night, 365,000 in a year: less than 0.4 false alarms are expected in a year."""
 _NEGLIGIBLE: Final = 1e-17
 """Terms below this part of the sum change no digit of it."""
 

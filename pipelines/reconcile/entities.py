@@ -176,7 +176,7 @@ def _orders(inputs: StepInputs) -> Entity:
     gap = inputs.coverage_gap("customers", "orders")
     dates, inputs.unknown = reconcile_orders(raw, choice, customers, inputs.dates, gap)
     record_used_fields(
-        build, inputs.run_id, inputs.accepted, choice, customers, inputs.lines, last_share
+        build, inputs.run_id, inputs.dates.as_of, choice, customers, inputs.lines, last_share
     )
     recent = inputs.recent("orders")
     inputs.findings.add(combine_findings(odd_values(recent, inputs.accepted)))

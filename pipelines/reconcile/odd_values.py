@@ -88,15 +88,15 @@ def lost_values(rows: RecentRows, accepted: Accepted, newest: str | None) -> Ite
 
     `newest`: see `recent_losses`.
     """
-    found: set[str] = set()
+    found: set[tuple[str, str]] = set()
     for rule, lost in (("values_gone", gone_values), ("values_jumped", jumped_values)):
         for place, words in lost(rows.build, rows.resource, accepted):
-            found.add(place)
+            found.add((rule, place))
             yield table_finding(
                 rows.resource, rule, f"{_shown(place)}: {words}", place_subject(place)
             )
     for rule, place, words in recent_losses(rows, accepted, newest):
-        if place not in found:
+        if (rule, place) not in found and ("values_gone", place) not in found:
             yield table_finding(
                 rows.resource, rule, f"{_shown(place)}: {words}", place_subject(place)
             )

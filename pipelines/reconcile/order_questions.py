@@ -7,6 +7,7 @@ errors for settings that name what is not there, and what the run after this one
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Final
 
 import duckdb
@@ -93,7 +94,8 @@ def lines_findings(asked: Question) -> pd.DataFrame:
 def last_matched_share(build: duckdb.DuckDBPyConnection, accepted: Accepted) -> float | None:
     """The share of orders with a known customer to compare with; None: none, or a person has accepted a change."""
     last = ops.last_order_fields(build)
-    if accepted.is_changed("orders.matched_share_fell", "", last.at):
+    column = last.columns.get("customer_id", "")
+    if accepted.is_changed("orders.matched_share_fell", column, last.at):
         return None
     return last.matched_share
 
@@ -101,7 +103,7 @@ def last_matched_share(build: duckdb.DuckDBPyConnection, accepted: Accepted) -> 
 def record_used_fields(
     build: duckdb.DuckDBPyConnection,
     run_id: str,
-    accepted: Accepted,
+    at: datetime,
     choice: FieldChoice,
     customers: OrderCustomers,
     lines: str | None,
@@ -115,7 +117,7 @@ def record_used_fields(
     columns = choice.fields.columns()
     if lines is not None:
         columns["lines"] = lines
-    used = ops.LastOrderFields(columns, max(shares, default=None), at=accepted.at)
+    used = ops.LastOrderFields(columns, max(shares, default=None), at=at)
     ops.record_order_fields(build, run_id, used)
 
 

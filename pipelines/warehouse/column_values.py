@@ -267,7 +267,7 @@ def recent_losses(rows: RecentRows, accepted: Accepted, newest: str | None) -> I
                 continue
             found.add(fall.place)
             rule: Literal["values_gone", "values_jumped"] = (
-                "values_jumped" if fall.now.hits else "values_gone"
+                "values_gone" if fall.is_zero else "values_jumped"
             )
             yield rule, fall.place, fall.words(words)
 

@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS ops.recent_rows (
 
 CREATE TABLE IF NOT EXISTS ops.recent_shares (
     resource VARCHAR, measure VARCHAR, kind VARCHAR, batch BIGINT, place VARCHAR, hits BIGINT, rows BIGINT,
-    hits_before BIGINT, rows_before BIGINT, is_accepted BOOLEAN, run_id VARCHAR,
+    hits_before BIGINT, rows_before BIGINT, run_id VARCHAR,
     recorded_at TIMESTAMPTZ
 );
 

@@ -60,7 +60,7 @@ _FORGET: Final = """
         SELECT batch FROM ops.recent_shares
         WHERE resource = $resource AND kind = $kind AND rows_before IS NOT NULL)"""
 _SHARES: Final = """
-    SELECT batch, place, hits, rows, hits_before, rows_before, is_accepted, run_id, recorded_at FROM ops.recent_shares
+    SELECT batch, place, hits, rows, hits_before, rows_before, run_id, recorded_at FROM ops.recent_shares
     WHERE resource = $resource AND measure = $measure AND kind = $kind ORDER BY batch, place"""
 _DELETE: Final = """
     DELETE FROM ops.recent_shares
@@ -140,12 +140,14 @@ class Fall:
         kind: of the rows.
         now: the share of the rows of all batches in which it fell.
         before: that of earlier batches.
+        is_zero: none of the rows of one of these batches counts.
     """
 
     place: str
     kind: RowKind
     now: Share
     before: Share
+    is_zero: bool
 
     def words(self, what: str) -> str:
         """The fall in words, without a value; `what` is said of the rows that count."""
@@ -160,14 +162,12 @@ class RecordedShare:
     Attributes:
         now: the share of the batch.
         before: that of earlier batches, where the share fell; None where it did not.
-        is_accepted: it fell, and a person accepted it: earlier batches do not count any more.
         run_id: that judged it first.
         recorded_at: when it did.
     """
 
     now: Share
     before: Share | None
-    is_accepted: bool
     run_id: str
     recorded_at: datetime
 
@@ -199,12 +199,12 @@ class RecentRows:
     ) -> Iterator[Fall]:
         """Judges a measure and records it: the places where its share fell in new or changed rows.
 
-        A fall is reported until these rows are as they should be, or a person accepts it: then later batches are
-        compared with them. Judged again without a pull, a batch has the same falls.
+        A fall is reported until these rows are as they should be, or a person accepts it. What was recorded of a place
+        before an acceptance is not compared with any more. Judged again without a pull, a batch has the same falls.
 
         Args:
             measure: what is counted.
-            is_accepted: whether a person has accepted the fall at a place that was recorded at an instant.
+            is_accepted: whether a person has accepted a change of a place since an instant.
         """
         for kind in KINDS:
             stored = self._stored(measure, kind)
@@ -253,18 +253,20 @@ class RecentRows:
         """The records with the last batch compared with earlier ones, and the falls as they are now."""
         records = dict(stored)
         for (batch, place), one in stored.items():
-            if one.before is None:
-                continue
-            if is_accepted(place, one.recorded_at):
-                records[batch, place] = replace(one, before=None, is_accepted=True)
-            else:
+            if one.before is not None and is_accepted(place, one.recorded_at):
+                records[batch, place] = replace(one, before=None)
+            elif one.before is not None:
                 now = counted.get(batch, {}).get(place, Share(0, 0))
                 records[batch, place] = _again(one, now)
         last = max(counted, default=0)
         for place, share in counted.get(last, {}).items():
             known = records.get((last, place))
-            if known is None or (known.before is None and not known.is_accepted):
-                earlier = _earlier(records, last, place)
+            if known is None or known.before is None:
+                earlier = [
+                    one.now
+                    for one in _earlier(records, last, place)
+                    if not is_accepted(place, one.recorded_at)
+                ]
                 records[last, place] = self._recorded(share, _before(measure, share, earlier))
         return {
             key: one
@@ -273,7 +275,7 @@ class RecentRows:
         }
 
     def _recorded(self, share: Share, before: Share | None = None) -> RecordedShare:
-        return RecordedShare(share, before, False, self.run_id, self.at)
+        return RecordedShare(share, before, self.run_id, self.at)
 
     def _record(self, measure: Measure, kind: RowKind, stored: Records, records: Records) -> None:
         """Writes the batches that are not recorded like that already."""
@@ -295,7 +297,6 @@ class RecentRows:
             rows=[one.now.rows for *_, one in rows],
             hits_before=[one.before and one.before.hits for *_, one in rows],
             rows_before=[one.before and one.before.rows for *_, one in rows],
-            is_accepted=[one.is_accepted for *_, one in rows],
             run_id=[one.run_id for *_, one in rows],
             recorded_at=[one.recorded_at for *_, one in rows],
         )
@@ -315,18 +316,13 @@ def _again(fall: RecordedShare, now: Share) -> RecordedShare:
     return replace(fall, now=now, before=fall.before if is_still else None)
 
 
-def _earlier(records: Records, last: int, place: str) -> list[Share]:
-    """The shares of the batches that the last one is compared with: those without a fall, since one was accepted."""
+def _earlier(records: Records, last: int, place: str) -> Iterator[RecordedShare]:
+    """What is recorded of a place in earlier batches, but for those in which it fell."""
     table = place.partition(": ")[0]
-    batches = sorted({batch for batch, _ in records if batch < last})
-    earlier: list[Share] = []
-    for batch in batches:
+    for batch in {batch for batch, _ in records if batch < last}:
         one = records.get((batch, place), records.get((batch, table)))
-        if one is not None and one.is_accepted:
-            earlier.clear()
         if one is not None and one.before is None:
-            earlier.append(one.now)
-    return earlier
+            yield one
 
 
 def _before(measure: Measure, now: Share, earlier: list[Share]) -> Share | None:
@@ -346,7 +342,7 @@ def _falls(kind: RowKind, records: Records) -> Iterator[Fall]:
     for (_, place), one in sorted(records.items()):
         if one.before is None:
             continue
-        fall = found.get(place, Fall(place, kind, Share(0, 0), one.before))
+        fall = found.get(place, Fall(place, kind, Share(0, 0), one.before, False))
         now = Share(fall.now.hits + one.now.hits, fall.now.rows + one.now.rows)
-        found[place] = replace(fall, now=now)
+        found[place] = replace(fall, now=now, is_zero=fall.is_zero or not one.now.hits)
     yield from found.values()

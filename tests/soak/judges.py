@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -18,8 +19,8 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping
 from orderbridge.pipelines.plan.model import Plan
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
-from orderbridge.pipelines.reconcile import odd_values
-from orderbridge.pipelines.warehouse import build
+from orderbridge.pipelines.reconcile import entities, odd_values
+from orderbridge.pipelines.warehouse import build, recent_rows
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.sources import disk
 from orderbridge.sources.decode import rows, schema_inference
@@ -34,9 +35,12 @@ from orderbridge.sources.http import retries
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.http.retries import retry_after_s, retry_delay_s
 from orderbridge.sources.http.waiting import ReadPace, WaitNotices
+from orderbridge.transforms import chance
 from tests.crashes.pull import pull_crashes
 from tests.crashes.push import push_crashes
+from tests.soak import nights
 from tests.soak.fortnight import fortnight_seed
+from tests.soak.new_rows import new_rows_seed
 from tests.soak.nights import nights_seed
 from tests.soak.platforms import platform_seed
 from tests.soak.walks import walk_seed
@@ -74,6 +78,10 @@ def _is_list_of_several(node: InferredNode) -> bool:
     return several > 0 and several >= schema_inference.LIST_SHARE * (node._lists + node._objects)
 
 
+LONG_LIST = 11
+"""A seed of `new_rows` in which thirty of a thousand orders are new, and in the end accepted."""
+CORRECTED = 9
+"""The same, but that the orders are corrected in the end."""
 AGREED: dict[str, Broken] = {
     "any two sweeps agree": lambda: patch(
         walks._ListWalk, "_is_agreed", lambda self, files: len(files) > 1
@@ -128,12 +136,45 @@ JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
         ),
         "mappings are not found again": lambda: patch(importing, "find_mapping", return_value=None),
     },
-    lambda: nights_seed(40, 5).problems: {
+    lambda: nights_seed(45, 5).problems: {
         "kinds are forgotten": lambda: patch(schema_inference.InferredNode, "keep"),
         "odd values are nothing": lambda: patch(schema_inference, "is_nothing", return_value=True),
         "objects are never lists": lambda: patch(schema_inference, "is_keyed", return_value=False),
         "alarms fall silent": lambda: patch(Accepted, "is_changed", return_value=True),
         "nobody counts the values": lambda: patch(odd_values, "gone_values", return_value=[]),
+        "lists of one are objects": lambda: patch(
+            schema_inference.InferredNode, "_is_list", property(lambda self: False)
+        ),
+        "the exact text of a number is lost": lambda: patch(
+            schema_inference, "round_decimal", lambda value: Decimal(round(value))
+        ),
+    },
+    lambda: new_rows_seed(LONG_LIST, form="the lines are wrapped").problems: {
+        "new rows are not marked": lambda: patch(nights, "mark_recent_rows"),
+        "chance explains everything": lambda: patch(recent_rows, "has_fallen", return_value=False),
+        "only all rows are counted": lambda: patch(
+            odd_values, "recent_losses", return_value=iter([])
+        ),
+        "a fall ends with the next batch": lambda: patch(
+            recent_rows, "_again", lambda fall, now: replace(fall, before=None)
+        ),
+    },
+    lambda: new_rows_seed(CORRECTED, form="the lines are wrapped").problems: {
+        "a fall never ends": lambda: patch(recent_rows, "_again", lambda fall, now: fall),
+    },
+    lambda: new_rows_seed(LONG_LIST, form="the status is an object").problems: {
+        "forms of new rows are not counted": lambda: patch(
+            odd_values, "_forms", return_value=iter([])
+        ),
+        "acceptances are not heeded": lambda: patch(Accepted, "is_changed", return_value=False),
+    },
+    lambda: new_rows_seed(LONG_LIST, form="the customers are others").problems: {
+        "customers of new rows are not counted": lambda: patch(
+            entities, "fewer_known_customers", return_value=iter([])
+        ),
+    },
+    lambda: new_rows_seed(100, nights=25).problems: {
+        "what is rare once in twenty is an alarm": lambda: patch(chance, "LEVEL", 0.05),
     },
 }
 CRASHES: dict[str, Broken] = {

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -44,6 +45,7 @@ from orderbridge.pipelines.warehouse.accepted import (
 from orderbridge.pipelines.warehouse.build import Build
 from orderbridge.pipelines.warehouse.field_kinds import kept_kinds
 from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
+from orderbridge.pipelines.warehouse.recent_rows import mark_recent_rows
 from orderbridge.pipelines.warehouse.schema_changes import field_names
 from orderbridge.sandbox.config import V1_KEY
 from orderbridge.sources.extract.result import WalkOptions
@@ -63,6 +65,20 @@ ODD_MAX: Final = 2
 NOT_WRITTEN: Final = object()
 EMPTY: Final[tuple[Any, ...]] = (NOT_WRITTEN, None, [], {}, "")
 BOOKKEEPING: Final = ("_run_id", "_first_seen_at", "_last_seen_at", "_missing_since")
+NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+"""A text that is a number, without the zeros of a code."""
+OURS: Final = (
+    "_run_id",
+    "_extra",
+    "_missing_since",
+    "_first_seen_at",
+    "_last_seen_at",
+    "_page",
+    "_position",
+    "_orderbridge_removed",
+)
+"""Fields of the platform that are named like columns of ours. In a raw table, the reserved ones end in `_2`."""
+OURS_OF_LINE: Final = ("order_id", "position", "_run_id", "_extra")
 RULES: Final = ("form_changed", "odd_value", "values_gone", "type_widened")
 Row = dict[str, Any]
 Written = tuple[object, str]
@@ -106,6 +122,13 @@ def _items(name: str, order: Row, draw: random.Random, is_odd: bool) -> Written:
     return items[0] if len(items) == 1 and way < 0.2 else items, ""
 
 
+def _payments(order: Row, draw: random.Random, is_odd: bool) -> Written:
+    """Always a list, and nearly always of one payment."""
+    if is_odd:
+        return "none", "orders: payments"
+    return order["payments"], ""
+
+
 def _tags(order: Row, draw: random.Random, is_odd: bool) -> Written:
     tags, way = order["tags"], draw.random()
     if not tags:
@@ -135,7 +158,9 @@ class Field:
 
     @property
     def is_text(self) -> bool:
-        return self.kept == "text" or (self.kept == "plain" and self.name in ("status", "channel"))
+        return self.kept == "text" or (
+            self.kept == "plain" and self.name in ("status", "channel", *OURS)
+        )
 
     def is_nothing(self, value: object) -> bool:
         if value in (*EMPTY, [None]):
@@ -147,7 +172,8 @@ class Field:
         value, place = written
         if self.kept == self.form:
             return place
-        is_held = self.kept is None or value in EMPTY or (value is False and not self.is_text)
+        is_empty = self.is_nothing(value) or (value is False and not self.is_text)
+        is_held = self.kept is None or is_empty
         return (
             ""
             if is_held or (self.is_text and isinstance(value, (str, int, float)))
@@ -172,6 +198,8 @@ def fields() -> list[Field]:
             "lines", {"plain": partial(_items, "lines"), "text": partial(_text, "lines", "2 lines")}
         ),
         Field("tags", {"plain": _tags}),
+        Field("payments", {"plain": _payments}),
+        *(Field(name, {"plain": partial(_scalar, name, ([1],))}) for name in OURS),
         Field("items", {"plain": partial(_items, "items")}, "absent"),
         Field("channel", {"plain": partial(_scalar, "channel", ([1],))}, "absent"),
     ]
@@ -194,12 +222,12 @@ class Shop(httpx.BaseTransport):
         return httpx.Response(200, json=page)
 
 
-class Nights:
-    """One shop and one warehouse."""
+class NightlyPull:
+    """A shop's platform, and the warehouse that it is pulled into every night."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
-        self.draw, self.folder, self.shop = random.Random(seed), folder, Shop()
-        self.fields, self.orders = fields(), [self._order(n) for n in range(ORDERS_MIN)]
+    def __init__(self, folder: Path, page: int = PAGE) -> None:
+        self.folder, self.page, self.shop = folder, page, Shop()
+        self.number = 0
         self.warehouse = duckdb.connect(
             str(folder / "warehouse.duckdb")
         )  # rows are kept beside it for a while
@@ -207,8 +235,70 @@ class Nights:
         self.warehouse.execute(f"ATTACH ':memory:' AS {CATALOG}; CREATE SCHEMA {LOADED}")
         merge.create_missing(self.warehouse)
         ops.create_missing(self.warehouse)
+
+    @property
+    def at(self) -> datetime:
+        return BEGIN + timedelta(days=self.number)
+
+    def pull(self) -> str:
+        """A whole pull and reconcile, but that the rows are not loaded by dlt and nothing is published."""
+        build, warehouse = (
+            Build(self.folder / f"{self.number}" / "warehouse.duckdb"),
+            self.warehouse,
+        )
+        options = WalkOptions(
+            self.page,
+            window=1,
+            names=field_names(warehouse, "orders"),
+            kinds=kept_kinds(warehouse, "orders"),
+        )
+        with Client("public_v1", "http://127.0.0.1:9", V1_KEY, transport=self.shop) as client:
+            spools = SpoolFolder(build.spools, {"night": self.number})
+            result = walk("orders", client, build.run_folder / "files", spools, options)
+        if result.error is not None:
+            return str(result.error)
+        result.ended_at = self.at
+        for table, files in result.files.items():
+            paths = [str(path) for path, _ in files]
+            warehouse.execute(
+                f'CREATE OR REPLACE TABLE {LOADED}."{table}" AS FROM read_parquet($1)', [paths]
+            )
+        pulled = PullResult(f"run {self.number:02}", build.path, [result])
+        counts = pulled.changes["orders"] = merge.compare(warehouse, result)
+        mark_recent_rows(warehouse, result, counts)
+        merge.merge_list(warehouse, result, pulled.run_id)
+        run: Any = SimpleNamespace(build=build)
+        publication = Publication(run, PullOptions(), Targets(), pulled, None, Event())
+        publication._record_lists(warehouse, self.at)
+        with ExitStack() as stack:
+            if self.number > 1:  # the other tables are as empty as before
+                steps = {name: STEPS[name] for name in ("orders", "order_lines")}
+                stack.enter_context(mock.patch.multiple(reconcile, STEPS=steps, HISTORIES=()))
+            Reconciling(settings=ReconcileSettings()).build_tables(
+                warehouse, pulled.run_id, self.at
+            )
+        return ""
+
+    def accept(self, rule: str, place: str) -> None:
+        """A person accepts a finding an hour after the run."""
+        entry = Acceptance(
+            f"orders.{rule}", "ana", self.at + timedelta(hours=1), "as agreed", place
+        )
+        path = accepted_file()
+        others = [
+            one for one in read_acceptances(path) if one.rule != entry.rule or one.subject != place
+        ]
+        write_acceptances(path, [*others, entry])
+
+
+class Nights(NightlyPull):
+    """Known orders whose fields drift."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        super().__init__(folder)
+        self.draw = random.Random(seed)
+        self.fields, self.orders = fields(), [self._order(n) for n in range(ORDERS_MIN)]
         self.counts: Counter[str] = Counter()
-        self.number = 0
         self.odd: Counter[str] = Counter()
         self.written: dict[str, Counter[object]] = {}
         self.tables: dict[str, list[Row]] = {}
@@ -218,32 +308,42 @@ class Nights:
         self.accepted: dict[tuple[str, str], int] = {}
         self.is_widened, self.type_of_number = False, ""
 
-    @property
-    def at(self) -> datetime:
-        return BEGIN + timedelta(days=self.number)
-
     def kept(self, name: str) -> str | None:
         """The form of a field that is kept; None also where there is no such field."""
         return next((one.kept for one in self.fields if one.name == name), None)
 
+    def _price(self) -> float:
+        """An amount; some have the decimals of a division, such as 8.264462809917356 for 10 / 1.21."""
+        price = self.draw.randrange(100, 9999) / 100
+        return price / 1.21 if self.draw.random() < 0.3 else price
+
     def _order(self, key: int) -> Row:
         draw = self.draw
-        prices = [
-            draw.randrange(100, 9999) / 100 for _ in range(draw.choice((0, 1, 1, 2, 2, 3, 4)))
+        prices = [self._price() for _ in range(draw.choice((0, 1, 1, 2, 2, 3, 4)))]
+        payments = [
+            {"method": draw.choice(("card", "cash")), "paid": self._price()}
+            for _ in range(2 if draw.random() < 0.04 else 1)
         ]
         return {
             "id": 1000 + key,
             "number": 500 + key,
-            "total": draw.randrange(100, 99999) / 100,
+            "total": 10 * self._price(),
             "status": draw.choice(("paid", "open", "sent", "held", None)),
             "gift": draw.choice((True, False, True, False, None)),
             "customer": draw.choice(
                 (None, *[{"id": draw.randrange(9), "code": f"0{draw.randrange(9)}"}] * 4)
             ),
             "lines": [
-                {"sku": f"S{draw.randrange(9)}", "quantity": draw.randrange(1, 9), "price": p}
+                {
+                    "sku": f"S{draw.randrange(9)}",
+                    "quantity": draw.randrange(1, 9),
+                    "price": p,
+                    **{name: f"their {name}" for name in OURS_OF_LINE},
+                }
                 for p in prices
             ],
+            "payments": payments,
+            **{name: draw.choice((None, *[f"their {name}"] * 4)) for name in OURS},
             "tags": draw.choice(([], ["a"], ["a", "b"])),
             "channel": draw.choice(("web", "app")),
         }
@@ -253,7 +353,7 @@ class Nights:
             if self.number > 1:
                 self._change()
             self._write()
-            if error := self._pull():
+            if error := self.pull():
                 yield f"night {self.number}: {error}"
                 break
             for problem in [*self._judge_tables(), *self._judge_types(), *self._judge_findings()]:
@@ -267,7 +367,7 @@ class Nights:
         for order in draw.sample(self.orders, 3):
             order |= {
                 "status": draw.choice(("paid", "sent")),
-                "total": draw.randrange(100, 99999) / 100,
+                "total": 10 * self._price(),
             }
         if len(self.orders) > ORDERS_MIN and draw.random() < 0.5:
             self.orders.remove(draw.choice(self.orders))
@@ -303,44 +403,6 @@ class Nights:
                     self.written[str(row["id"])].update(leaves(value, one.name, one.name))
                 self.odd.update(filter(None, [one.odd_place(made)]))
 
-    def _pull(self) -> str:
-        """A whole pull and reconcile, but that the rows are not loaded by dlt and nothing is published."""
-        build, warehouse = (
-            Build(self.folder / f"{self.number}" / "warehouse.duckdb"),
-            self.warehouse,
-        )
-        options = WalkOptions(
-            PAGE,
-            window=1,
-            names=field_names(warehouse, "orders"),
-            kinds=kept_kinds(warehouse, "orders"),
-        )
-        with Client("public_v1", "http://127.0.0.1:9", V1_KEY, transport=self.shop) as client:
-            spools = SpoolFolder(build.spools, {"night": self.number})
-            result = walk("orders", client, build.run_folder / "files", spools, options)
-        if result.error is not None:
-            return str(result.error)
-        result.ended_at = self.at
-        for table, files in result.files.items():
-            paths = [str(path) for path, _ in files]
-            warehouse.execute(
-                f'CREATE OR REPLACE TABLE {LOADED}."{table}" AS FROM read_parquet($1)', [paths]
-            )
-        pulled = PullResult(f"run {self.number:02}", build.path, [result])
-        pulled.changes["orders"] = merge.compare(warehouse, result)
-        merge.merge_list(warehouse, result, pulled.run_id)
-        run: Any = SimpleNamespace(build=build)
-        publication = Publication(run, PullOptions(), Targets(), pulled, None, Event())
-        publication._record_lists(warehouse, self.at)
-        with ExitStack() as stack:
-            if self.number > 1:  # the other tables are as empty as before
-                steps = {name: STEPS[name] for name in ("orders", "order_lines")}
-                stack.enter_context(mock.patch.multiple(reconcile, STEPS=steps, HISTORIES=()))
-            Reconciling(settings=ReconcileSettings()).build_tables(
-                warehouse, pulled.run_id, self.at
-            )
-        return ""
-
     def _judge_tables(self) -> Iterator[str]:
         """Whether each order has each of its values under its name once, and nothing else."""
         sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw' AND starts_with(table_name, 'orders')"
@@ -350,23 +412,8 @@ class Nights:
         found = {row["id"]: Counter[object]() for row in self.tables["orders"]}
         for table, rows in self.tables.items():
             for row in rows:
-                for column, value in row.items():
-                    name, *inner = [*table.split("__")[1:], *column.split("__")]
-                    if column == "_extra":
-                        for path, odd in value.items():
-                            top = table.partition("__")[2] or path.partition("[")[0]
-                            found[row.get("order_id", row.get("id"))].update(
-                                leaves(odd, top, path.partition("[")[0])
-                            )
-                    elif column not in ("id", "order_id", "position"):
-                        value = (
-                            json.loads(value)
-                            if name == "tags" and value and value[0] == "["
-                            else value
-                        )
-                        found[row.get("order_id", row.get("id"))].update(
-                            leaves(value, name, (inner or [name])[-1])
-                        )
+                values = found[row.get("order_id", row.get("id"))]
+                values.update(self._values_of(table, row))
         for key in self.written.keys() | found.keys():
             if (was := found.get(key)) != (wanted := self.written.get(key)):
                 yield f"order {key} has {was} instead of {wanted}"
@@ -376,14 +423,35 @@ class Nights:
             for table, rows in self.tables.items()
             for row in rows
             for path in row["_extra"]
+            if not is_exact_text(row, path)
         )
         if places != self.odd:
             yield f"without a column are {places} instead of {self.odd}"
+        if self.kept("payments") == "plain" and "orders__payments" not in self.tables:
+            yield "lists of one payment are no child table"
         sizes = [len(self.tables.get(table, ())) for table in ("orders__lines", "orders__items")]
         sql = "SELECT count(*) FROM reconciled.order_lines JOIN reconciled.orders USING (order_id) WHERE NOT is_missing"
         ((lines,),) = self.warehouse.execute(sql).fetchall()
         if lines != (sizes[0] or sizes[1]):
             yield f"{lines} reconciled lines instead of {sizes[0] or sizes[1]}"
+
+    def _values_of(self, table: str, row: Row) -> Iterator[object]:
+        """The values that a row of a raw table holds; of a rounded number, the exact one in `_extra`."""
+        for column, value in row.items():
+            name, *inner = [*table.split("__")[1:], *column.split("__")]
+            if column == "_extra":
+                for path, odd in value.items():
+                    top = table.partition("__")[2] or path.partition("[")[0]
+                    yield from leaves(odd, top, path.partition("[")[0])
+            elif column in ("id", "order_id", "position") or is_exact_text(row, column):
+                continue
+            else:
+                is_list = name == "tags" and value and value[0] == "["
+                yield from leaves(
+                    json.loads(value) if is_list else value,
+                    their_name(name),
+                    their_name((inner or [name])[-1]),
+                )
 
     def _rows(self, table: str) -> list[Row]:
         """The listed rows of a raw table."""
@@ -393,7 +461,10 @@ class Nights:
         rows = [
             {name: value for name, value in row.items() if name not in BOOKKEEPING} for row in rows
         ]
-        return [{**row, "_extra": json.loads(row["_extra"] or "{}")} for row in rows]
+        return [
+            {**row, "_extra": json.loads(row["_extra"] or "{}", parse_float=Decimal)}
+            for row in rows
+        ]
 
     def _judge_types(self) -> Iterator[str]:
         """Whether columns keep their types."""
@@ -459,7 +530,7 @@ class Nights:
                     for name, value in row.items()
                     if canonical(value) is not None and name != "_extra"
                 )
-                filled.update(f"{table}: {name.replace('__', '.')}" for name in names)
+                filled.update(f"{table}: {their_name(name).replace('__', '.')}" for name in names)
         for place, count in filled.items():
             if not place.endswith((": id", ": order_id", ": position")) and count:
                 size = len(self.tables[place.partition(":")[0]])
@@ -487,15 +558,8 @@ class Nights:
         return self.is_widened
 
     def _accept(self, rule: str, place: str) -> None:
-        """A person accepts a finding an hour after the run; a form is decided anew by the next one."""
-        entry = Acceptance(
-            f"orders.{rule}", "ana", self.at + timedelta(hours=1), "as agreed", place
-        )
-        path = accepted_file()
-        others = [
-            one for one in read_acceptances(path) if one.rule != entry.rule or one.subject != place
-        ]
-        write_acceptances(path, [*others, entry])
+        """A form that is accepted is decided anew by the next run."""
+        self.accept(rule, place)
         self.accepted[rule, place] = self.number
         self.counts["accepted"] += 1
         for one in self.fields:
@@ -503,13 +567,28 @@ class Nights:
                 one.kept = None
 
 
+def is_exact_text(row: Row, path: str) -> bool:
+    """Whether a member of `_extra` is the exact text of the number that its column has rounded."""
+    exact, rounded = row["_extra"].get(path), row.get(path)
+    if not isinstance(exact, Decimal) or not isinstance(rounded, Decimal):
+        return False
+    return exact != rounded and abs(exact - rounded) <= Decimal("5e-10")
+
+
+def their_name(column: str) -> str:
+    """The field of a column whose name would be one of ours."""
+    name = column.removesuffix("_2")
+    return name if name in (*OURS, *OURS_OF_LINE) else column
+
+
 def canonical(value: Any) -> object:
-    """A value without its type; None where it is empty."""
+    """A value without its type; None where it is empty. A number is the same in a text: 631, 631.0 and "631.0"."""
     if value is None or value in ("", "[]", {}):
         return None
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, (int, float, Decimal)):
+    is_number = isinstance(value, (int, float, Decimal))
+    if is_number or (isinstance(value, str) and NUMBER.fullmatch(value)):
         return f"{Decimal(str(value)).normalize():f}"
     return value
 

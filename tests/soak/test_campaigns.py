@@ -10,6 +10,7 @@ import pytest
 from orderbridge.sources.extract import walk as walks
 from tests.soak.campaigns import run_seed
 from tests.soak.fortnight import fortnight_seed
+from tests.soak.new_rows import new_rows_seed
 from tests.soak.nights import nights_seed
 from tests.soak.walks import Outcome
 
@@ -41,7 +42,7 @@ def test_a_few_days_of_nightly_imports_leave_the_platform_as_the_erp_is() -> Non
 def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_is_announced() -> (
     None
 ):
-    outcome = nights_seed(40, 5)
+    outcome = nights_seed(45, 5)
     assert outcome.problems == []
     assert (
         min(
@@ -50,6 +51,13 @@ def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_i
         )
         > 0
     )
+
+
+def test_new_orders_in_another_form_are_announced_and_quiet_nights_are_not() -> None:
+    outcome = new_rows_seed(11)
+    assert outcome.problems == []
+    assert outcome.counts["quiet nights"] > 0
+    assert outcome.counts["accepted"] > 0
 
 
 def test_a_campaign_goes_on_after_an_exception() -> None:
