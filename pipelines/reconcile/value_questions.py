@@ -83,9 +83,9 @@ def settings_in_force(
 
     return replace(
         settings,
-        date_order=cast(DateOrder | None, given(DATE_ORDER)),
-        timezone=given(TIMEZONE),
-        country=given(COUNTRY),
+        date_order=cast(DateOrder | None, given(DATE_ORDER)) or settings.date_order,
+        timezone=given(TIMEZONE) or settings.timezone,
+        country=given(COUNTRY) or settings.country,
     )
 
 
