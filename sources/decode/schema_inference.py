@@ -357,6 +357,8 @@ class InferredNode:
         kind = self._kind_of_most()
         if self.least == "json" or (self.least != "empty" and not self._values):
             return self.least
+        if self.least == "table" and kind == "object" and self._of_several:
+            return "table"  # which holds objects as well, as an item each
         if self.least in _WIDER and kind in _WIDER:
             return max(self.least, kind, key=_WIDER.index)
         return "text" if {self.least, kind} <= {"boolean", *_WIDER} and self.least != kind else kind
@@ -398,9 +400,9 @@ class InferredNode:
     def _is_list(self) -> bool:
         """Whether the objects here are items of lists: see the class."""
         lists = self._lists
-        of_several = lists - self.counts[Count.LIST_OF_ONE]
         is_more = lists > self.counts[Count.OBJECT]
-        return is_more or (lists > 0 and of_several >= LIST_SHARE * (lists + self._objects))
+        is_often = self._of_several >= LIST_SHARE * (lists + self._objects)
+        return is_more or (lists > 0 and is_often)
 
     def _count(self, *counts: Count) -> int:
         return sum(self.counts[count] for count in counts)
@@ -414,6 +416,11 @@ class InferredNode:
     def _lists(self) -> int:
         """The arrays; where there are any, also the objects with whole numbers as names."""
         return self._arrays + self.counts[Count.KEYED_OBJECT] if self._arrays else 0
+
+    @property
+    def _of_several(self) -> int:
+        """The lists that are no list of one."""
+        return self._lists - self.counts[Count.LIST_OF_ONE]
 
     @property
     def _objects(self) -> int:

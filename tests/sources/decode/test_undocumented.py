@@ -271,6 +271,16 @@ def test_of_few_values_the_column_is_kept_and_never_becomes_narrower(
     assert str(schema.schema_of()["orders"].field("code").type) == expected
 
 
+def test_a_list_of_few_values_stays_one_while_some_have_several_items() -> None:
+    kept = {'["x"]': KeptKind("table", 19), '["x","sku"]': KeptKind("text", 21)}
+    for several, kind in ((1, "table"), (0, "object")):
+        schema = InferredSchema(ORDER, None, kept)
+        forms = mixed(plain=19, two=several)
+        rows = [f'{{"id":{n},"x":{value}}}' for n, value in enumerate(forms)]
+        schema.decode([raw_page(*rows)])
+        assert schema.kinds()[0].kind == kind
+
+
 def mixed(**counts: int) -> list[str]:
     """So many values of each form of a field."""
     forms = {
