@@ -15,6 +15,7 @@ from difflib import get_close_matches
 import duckdb
 
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
+from orderbridge.pipelines.questions.semantics import semantics_evidence
 from orderbridge.pipelines.warehouse.answers import RunAnswers
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.questions import (
@@ -139,11 +140,12 @@ def without_evidence(setting: Setting) -> AskedQuestion:
 
 def _last_run() -> tuple[list[Evidence], Mapping[str, Answer], Mapping[str, datetime], DataSource]:
     """The evidence of the published warehouse, its assumptions, when each was first asked, and whose data it holds."""
+    sent = semantics_evidence()
     if not warehouse_path().is_file():
-        return [], {}, {}, DataSource()
+        return sent, {}, {}, DataSource()
     with open_warehouse() as warehouse:
         return (
-            last_evidence(warehouse),
+            [*last_evidence(warehouse), *sent],
             last_assumptions(warehouse),
             first_asked(warehouse),
             read_source(warehouse),
