@@ -148,22 +148,37 @@ class _Batch:
     def parse(self, source: Source, cells: pa.Array) -> None:
         """Parses the cells of a source."""
         parsed, codes = source.reading.read(cells)
-        self.report_codes(source.column_in_file, [source.path], codes, source.reading.words)
+        self.report_codes(source.column_in_file, [source.path], codes, source.reading.words, cells)
         if source.target.steps and has_limits(source.target.field) and not self._is_grouped:
             self._is_within = pc.and_(self._is_within, _is_within(source, parsed))
         self.lines[source.path] = _json_of(source, parsed)
 
     def report_codes(
-        self, column: str, paths: Sequence[str], codes: pa.Array, words: Callable[[str], str]
+        self,
+        column: str,
+        paths: Sequence[str],
+        codes: pa.Array,
+        words: Callable[[str], str],
+        cells: pa.Array | None = None,
     ) -> None:
-        """Records a problem for each line that has a code."""
+        """Records a problem for each line that has a code, with its cell if a single one is at fault."""
         for line in _where(pc.is_valid(codes)) if codes.null_count < len(codes) else ():
-            code, row = codes[line].as_py(), self._input_of(line)
-            self.report(row, paths[0], code, words(code), column, int(self.line_numbers[line]))
+            code = codes[line].as_py()
+            row = self._input_of(line)
+            number = int(self.line_numbers[line])
+            cell = "" if cells is None else cells[line].as_py()
+            self.report(row, paths[0], code, words(code), column, number, cell)
             self._reported[row] += paths
 
     def report(
-        self, row: int, path: str, code: str, words: str, column: str = "", line: int = 0
+        self,
+        row: int,
+        path: str,
+        code: str,
+        words: str,
+        column: str = "",
+        line: int = 0,
+        cell: str = "",
     ) -> None:
         """Records a problem of an input, unless one of the same field on the same line is recorded already."""
         if not line and len(self.lines_of(row)) == 1:
@@ -177,7 +192,7 @@ class _Batch:
         if is_reported and not (line and is_other_line):
             return
         self._reported[row].append(path)
-        self.problems[row].append(Problem(column, path, code, words, line))
+        self.problems[row].append(Problem(column, path, code, words, line, cell))
 
     def merge(self) -> None:
         """Merges the lines of each group, then applies the mapping's rule for empty cells."""

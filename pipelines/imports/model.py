@@ -17,6 +17,7 @@ class Problem(msgspec.Struct, frozen=True):
         code: a stable code for scripts.
         words: the explanation for people; never contains the cell's value.
         line: the line of the cell; 0 if the input as a whole is at fault.
+        cell: the text that could not be read, for private files; empty if no single cell is at fault.
     """
 
     column: str
@@ -24,6 +25,7 @@ class Problem(msgspec.Struct, frozen=True):
     code: str
     words: str
     line: int = 0
+    cell: str = ""
 
 
 class ReadyInputs(NamedTuple):

@@ -48,18 +48,21 @@ NO: Final = (
 )
 """Words of a boolean where the mapping sets none, in any case: in the languages of the known column names."""
 WORDS: Final = {
-    "not_a_number": "not a number",
-    "ambiguous_number": "1.234 may be a thousand or one: set decimal and thousands in the mapping",
+    "not_a_number": "not a number{example}: correct the cell, or name in the mapping what is not part of the number: "
+    'currency = "kg" for a unit, empty = ["-"] for an empty cell',
+    "ambiguous_number": "the column does not prove its separators, as 1.234 may be a thousand or one: set decimal and "
+    "thousands in the mapping",
     "mixed_numbers": "the column has numbers in two notations: set decimal and thousands in the mapping",
     "currency": 'a number with a currency sign that the mapping does not name: currency = "€" under [numbers]',
     "not_whole": "not a whole number",
     "too_many_digits": "more digits than a number in JSON can hold",
-    "not_yes_or_no": "not a word for yes or no: set the words under [booleans] in the mapping",
+    "not_yes_or_no": "not a word for yes or no: set yes and no under [booleans] in the mapping",
     "damaged_code": "a spreadsheet changed the code to a number and lost digits: export that column as text",
     "formula": "a formula of a spreadsheet: export its result",
     "damaged_text": "characters were lost when the file was written: export it again as UTF-8",
     "cell_error": "an error value of a spreadsheet",
-    "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them",
+    "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them; 3.0 is what "
+    "a spreadsheet or a script makes of the id 3: export that column as text",
     "not_a_date": "not a date in the form {form}: set the form in the mapping, under [dates]",
     "not_an_address": "not a valid e-mail address: the customer could not log in with it",
     "several_addresses": "several addresses: write the one with which the customer logs in",
@@ -74,6 +77,7 @@ _CELL_ERROR: Final = r"^(#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+( [(].*[)])?|I/T|NV|#
 _MARKED: Final = r"""^(?:="([^"]*)"|'([0-9+(][0-9 ()./-]*))$"""
 """="00038", or an apostrophe before a code or phone number: so exported, a spreadsheet keeps it as text."""
 _LOST: Final = "\ufffd"
+_UNPROVEN: Final = r"^[+-]?[0-9][0-9]*[.,' ][0-9.,' ]*$"
 _NUMBER_ID: Final = r"^[0-9]{1,18}$"
 _ID: Final = r"^[A-Za-z0-9_~-][A-Za-z0-9_.~-]{0,127}$"
 _PARTS: Final = {"DD": "(?P<d>[0-9]{2})", "MM": "(?P<m>[0-9]{2})", "YYYY": "(?P<y>[0-9]{4})"}
@@ -110,12 +114,14 @@ class Reading:
 
     def words(self, code: str) -> str:
         """The meaning of a code for this column, without the value."""
-        if code == "not_a_number" and self.notation is not None:
-            return f"not a number (those of the column look like 1{self.notation.thousands}234{self.notation.decimal}5)"
+        example = ""
+        if self.notation is not None:
+            number = f"1{self.notation.thousands}234{self.notation.decimal}5"
+            example = f" (those of the column look like {number})"
         if code == "currency" and self.signs:
             shown = ", ".join(sign or "no sign" for sign in self.signs)
             return f"the numbers of the column have different currency signs ({shown}): which one is meant?"
-        return WORDS[code].format(form=self.date)
+        return WORDS[code].format(form=self.date, example=example)
 
     def read(self, cells: pa.Array) -> tuple[pa.Array, pa.Array]:
         """The values of cells, null for empty and for wrong ones; a code for each wrong one, else null.
@@ -163,7 +169,7 @@ class Reading:
         if self.notation is None:
             # a number without a separator is the same in every notation; any other may be read in two ways
             values, wrong = plain_numbers(texts, Notation(DOT, ""))
-            _, codes = rejected(values, pc.match_substring_regex(texts, "[.,]"), self.unproven)
+            _, codes = rejected(values, pc.match_substring_regex(texts, _UNPROVEN), self.unproven)
             if self.kind == "integer" and self.unproven == "ambiguous_number":
                 codes = pc.if_else(pc.fill_null(is_fraction(texts), False), "not_whole", codes)
             codes = pc.coalesce(codes, wrong)

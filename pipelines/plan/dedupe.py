@@ -21,7 +21,13 @@ from orderbridge.pipelines.imports import Inputs, ReadyInputs, RejectedInput
 from orderbridge.pipelines.mapping.field_paths import root_of
 from orderbridge.pipelines.plan.decide import Decider
 from orderbridge.pipelines.plan.model import OPERATIONS_FILE
-from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
+from orderbridge.pipelines.plan.outcomes import (
+    CONFLICTING_LINES,
+    Outcomes,
+    first_of,
+    join_problems,
+    words_of_problem,
+)
 from orderbridge.pipelines.plan.requests import RequestWriter
 from orderbridge.sources.disk import create_private
 from orderbridge.sources.errors import BridgeError
@@ -119,7 +125,7 @@ def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:
         lines += len(item.lines)
         if isinstance(item, RejectedInput):
             problems = [
-                (p.field, p.code, f"{p.column}: {p.words}" if p.column else p.words)
+                (p.field, p.code, words_of_problem(p.column, p.cell, p.words))
                 for p in item.problems
             ]
             field, code, words = (join_problems(parts) for parts in zip(*problems, strict=True))

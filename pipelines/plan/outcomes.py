@@ -6,6 +6,7 @@ In: lines with their outcome. Out: `lines.csv` (all of them, for the push), `unc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -41,6 +42,8 @@ SEPARATOR: Final = " | "
 CELLS: Final = "; line "
 """Begins the part of a rejected row's words that repeats its cells, which only private files do."""
 _BATCH: Final = 65_536
+_CELL: Final = re.compile(r" «.*»: ", re.DOTALL)
+_CELL_CHARS: Final = 40
 
 
 class Outcomes:
@@ -107,6 +110,21 @@ class Reason(NamedTuple):
     first: list[int]
 
 
+def words_of_problem(column: str, cell: str, words: str) -> str:
+    """The words of a problem with its column and cell, for private files."""
+    if not column:
+        return words
+    shown = " ".join(cell.split())
+    if len(shown) > _CELL_CHARS:
+        shown = f"{shown[:_CELL_CHARS]}…"
+    return f"{column} «{shown}»: {words}" if shown else f"{column}: {words}"
+
+
+def _without_cells(words: str) -> str:
+    """The words of a problem without the cells of its line, which are for private files only."""
+    return _CELL.sub(": ", words.partition(CELLS)[0])
+
+
 def join_problems(parts: Sequence[str]) -> str:
     """The problems of a line in one text. The name of a column may contain the separator."""
     return SEPARATOR.join(part.replace("|", "/") for part in parts)
@@ -128,9 +146,7 @@ def reasons(table: pa.Table, outcome: str) -> list[Reason]:
             key = (field, code, "" if code else words)
             known = found.get(
                 key,
-                Reason(
-                    field, code, _WORDS.get(code, "{}").format(words.partition(CELLS)[0]), 0, []
-                ),
+                Reason(field, code, _WORDS.get(code, "{}").format(_without_cells(words)), 0, []),
             )
             first = sorted({*known.first, *group["line_list"][:FIRST_LINES]})[:FIRST_LINES]
             found[key] = known._replace(lines=known.lines + len(group["line_list"]), first=first)

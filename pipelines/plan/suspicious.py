@@ -77,6 +77,8 @@ class SuspiciousValues:
     def add(self, table: pa.Table) -> None:
         """Checks a table of inputs to send: `lines`, `path`, and a column per field."""
         lines = pa.array(first_of(table["lines"].combine_chunks()))
+        is_zero = pc.match_substring_regex(table["path"].combine_chunks(), "/0(/|$)")
+        self.count("", "zero_id", lines.filter(is_zero))
         patterns = {code: kind["pattern"] for code, kind in _kinds().items() if "pattern" in kind}
         for name in table.drop_columns(["lines", "path"]).column_names:
             texts = table[name].combine_chunks()

@@ -333,6 +333,20 @@ def test_the_reject_file_corrected_goes_through_as_it_is_and_is_read_as_the_whol
     assert command in summary(made.manifest, made.statistics, made.folder)
 
 
+def test_the_words_of_a_rejected_cell_show_it_in_private_files_only(work: Path) -> None:
+    long = "consultar precio " * 5
+    rows = f"1;1;a;12 uds | 2;1\n1;2;b;{long};1\n1;3;c;5»: 6;1\n"
+    made = variants(work, rows, VARIANTS)
+    shown = [line.words for line in Plan(made.folder).unsent_lines()]
+    assert shown[0].startswith("PVP «12 uds / 2»: not a number (")
+    assert shown[1].startswith("PVP «consultar precio consultar precio consul…»: ")
+    assert "PVP «12 uds / 2»: not" in (made.folder / "rejects.csv").read_text("cp1252")
+    [reason] = made.statistics.reasons
+    assert reason.words.startswith("PVP: not a number (")
+    first = variants(work, "1;3;c;5»: 6;1\n", VARIANTS, out=work / "other")
+    assert first.statistics.reasons[0].words == reason.words
+
+
 def test_corrected_rejects_have_the_cells_that_were_filled_from_lines_above(work: Path) -> None:
     mapping = VARIANTS.replace(
         "[columns]", '[rows]\nfill_down = ["PVP"]\nfill_within = ["Producto"]\n[columns]'
@@ -816,6 +830,13 @@ def test_texts_and_numbers_that_are_rarely_meant_are_pointed_out(
     assert (reason.field, reason.code, reason.lines) == (name, code, len(bad))
     assert reason.first == list(range(2, 2 + len(bad)))[:5]
     assert found(name, *good) == []
+
+
+def test_an_id_of_0_is_pointed_out(work: Path) -> None:
+    made = variants(work, "0;1;a;5;1\n1;0;b;5;1\n10;20;c;5;1\n", VARIANTS)
+    assert made.manifest.sent == 3
+    [reason] = made.statistics.suspicious
+    assert (reason.code, reason.first) == ("zero_id", [2, 3])
 
 
 def test_an_increment_may_be_negative_and_meant_twice_and_a_price_of_a_sheet_has_few_decimals() -> (
