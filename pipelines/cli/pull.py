@@ -127,4 +127,4 @@ def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterato
             ):
                 yield f"  {walked.resource}: {number(count, 'row')}: {reason}"
             if walked.resource == ORDER.name and walked.quarantined and not walked.distinct:
-                yield "  If another field identifies an order, name it in sources.public_v1.order_key."
+                yield "  If another field identifies an order: orderbridge questions sources.public_v1.order_key"

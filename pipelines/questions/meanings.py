@@ -15,6 +15,7 @@ from difflib import get_close_matches
 import duckdb
 
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
+from orderbridge.pipelines.questions.order_key import order_key_evidence
 from orderbridge.pipelines.questions.semantics import semantics_evidence
 from orderbridge.pipelines.warehouse.answers import RunAnswers
 from orderbridge.pipelines.warehouse.build import open_warehouse
@@ -145,7 +146,7 @@ def _last_run() -> tuple[list[Evidence], Mapping[str, Answer], Mapping[str, date
         return sent, {}, {}, DataSource()
     with open_warehouse() as warehouse:
         return (
-            [*last_evidence(warehouse), *sent],
+            [*last_evidence(warehouse), *sent, *order_key_evidence(warehouse)],
             last_assumptions(warehouse),
             first_asked(warehouse),
             read_source(warehouse),

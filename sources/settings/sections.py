@@ -131,6 +131,7 @@ class PublicV1Settings(Section, prefix="sources.public_v1."):
         "field that identifies an order",
         default=ORDER.key,
         asks="Which field identifies an order?",
+        holds_up=("orders",),
     )
     whole_read_days: int = setting(
         checks.whole_number(1, 366),

@@ -473,7 +473,7 @@ def test_what_a_reading_shows_is_observed_and_orders_under_another_key_are_read_
             {"orders"},
         )
         print_pull(refused, "plain")
-        assert "name it in sources.public_v1.order_key" in capsys.readouterr().out
+        assert "orderbridge questions sources.public_v1.order_key" in capsys.readouterr().out
         ended_by, evidence = made.rows(
             "SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'"
         )[0]
