@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +29,9 @@ def test_what_a_stock_does_is_asked_with_examples_once_one_is_confirmed(shop: Pl
     assert f"open          {STOCK}  5 variants have a confirmed stock\n" in listed
     assert PRICE not in listed
     shown = run(shop, "questions", STOCK)
-    assert "10 to /products/1/variants/1 on " in shown
+    examples = re.findall(r"([0-9]+) to /products/1/variants/([0-9]+) on ", shown)
+    assert len(examples) == 3
+    assert all(int(stock) == int(variant) * 10 for stock, variant in examples)
     assert f"to answer: orderbridge answer {STOCK} increment" in shown
     run(shop, "answer", "--proposed")
     assert legacy_settings().semantics["stock"] == "unknown", "nothing is proposed for a write"
