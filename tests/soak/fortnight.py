@@ -175,7 +175,8 @@ class Fortnight:
         self.world.pass_time(SETTLE_S + 3600.0)
         if self.draw.random() < 0.5:
             settle(None, Answers(), SETTLE_S, dependencies=self.dependencies)
-        self.job(f"morning-{day}")
+        for _ in range(2):  # what was refused in the night is rejected, and sent by the next one
+            self.job(f"morning-{day}")
         self.judge(day)
 
     def judge(self, day: int) -> None:

@@ -139,7 +139,9 @@ class World:
     def dependencies(self) -> PushDependencies:
         """Of a push to this platform at this time."""
         return PushDependencies(
-            client=lambda settings, stop: Answering(self.answer),
+            client=lambda settings, stop: Answering(
+                self.answer, lambda: self.state.records("customers")
+            ),
             read_customers=lambda keys: look(self, keys),
             read_clock=lambda: ClockReading(self.now, "boot", self.now),
             policy=RetryPolicy(base_s=0.0, cap_s=0.0),
