@@ -6,7 +6,7 @@ errors for settings that name what is not there, and what the run after this one
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -62,15 +62,22 @@ def lines_question(build: duckdb.DuckDBPyConnection, answer: Answer | None) -> Q
     best = max(rows, key=lambda name: rows[name], default=None)
     if best is None and answer is None:
         return None
-    choices = [Choice(name, number(count, "row")) for name, count in rows.items()]
-    if answer is not None and not rows.get(answer.value):
-        is_gone = answer.value not in rows
-        if is_gone or (best is not None and rows[best]):
-            against = f"{answer.value} {'is gone' if is_gone else 'has no rows'}"
-            choices = [one for one in choices if one.value != answer.value]
-            choices.append(Choice(answer.value, _NO_ROWS, None, against, is_possible=False))
     filled = [name for name, count in rows.items() if count]
-    return question(Evidence(LINES, tuple(choices), best, is_proven=len(filled) < 2), answer)
+    choices = tuple(_lines_choices(rows, answer))
+    return question(Evidence(LINES, choices, best, is_proven=len(filled) < 2), answer)
+
+
+def _lines_choices(rows: Mapping[str, int], answer: Answer | None) -> Iterator[Choice]:
+    """The tables with their rows; one that is answered, and has none while another has, cannot be used."""
+    used = answer.value if answer is not None else None
+    for name, count in rows.items():
+        if name == used and not count and any(rows.values()):
+            against = f"{name} has no rows"
+            yield Choice(name, _NO_ROWS, None, against, is_possible=False)
+        else:
+            yield Choice(name, number(count, "row"))
+    if used is not None and used not in rows:
+        yield Choice(used, _NO_ROWS, None, f"{used} is gone", is_possible=False)
 
 
 def lines_findings(asked: Question) -> pd.DataFrame:

@@ -36,7 +36,7 @@ from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
 from orderbridge.transforms.promotions import promotions
-from orderbridge.transforms.value_questions import TIMEZONE
+from orderbridge.transforms.value_questions import LOGIN_MODE, TIMEZONE
 from tests.pipelines.bridge import Bridge, bridge, pulled
 from tests.transforms.rows import values
 
@@ -164,7 +164,7 @@ def test_a_new_column_does_not_change_customers_overnight(reconciled: Bridge) ->
     columns |= {NOTATION: "ids", UNIT: "units", TIMEZONE: "UTC"}
     assert dict(reconciled.rows(ASSUMPTIONS)) == columns
     asked = "SELECT question, state FROM reconciled.meanings WHERE state <> 'proven' ORDER BY 1"
-    assert reconciled.rows(asked) == [(TIMEZONE, "assumed")]
+    assert reconciled.rows(asked) == [(TIMEZONE, "assumed"), (LOGIN_MODE, "open")]
     update(
         reconciled,
         "ALTER TABLE raw.orders ADD COLUMN client_id BIGINT",
