@@ -7,6 +7,9 @@ what happens to the thirty orders of a night, so each judgement is made of them 
 New rows and changed ones are apart: a field that is filled later, such as a date of delivery, is empty in each new row,
 and nothing is wrong. So new rows are compared with new rows of earlier pulls, changed ones with earlier changed ones.
 Where there are no earlier ones, rows are recorded and not judged: a new rule contradicts nothing that is there.
+
+New customers are not judged. Those that an ERP creates have only the fields that it sends: a bulk import of them is no
+change of the platform.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from orderbridge.pipelines.warehouse.load import LOADED
 from orderbridge.pipelines.warehouse.merge import MergeCounts, changed_columns
 from orderbridge.pipelines.warehouse.sql import sql_text
 from orderbridge.sources.extract.result import ListResult
+from orderbridge.sources.kinds import KINDS as INPUT_KINDS
 from orderbridge.transforms.chance import Share, has_fallen
 
 RowKind = Literal["new", "changed"]
@@ -41,6 +45,12 @@ ALL_ROWS: Final = (
 )
 """The rows that the first batch is compared with, where a share does not depend on how old rows are: of a long list, so
 many as decide."""
+_CREATED: Final = frozenset(
+    shown.name
+    for kind in INPUT_KINDS.values()
+    if not kind.is_update and (shown := kind.operation.shown_in) is not None
+)
+"""The lists whose records the interface creates."""
 _RECENT: Final = f"""
     CREATE OR REPLACE TEMP TABLE {RECENT} AS
     SELECT batch, id, string_agg(lost, ' ') AS lost FROM ops.recent_rows
@@ -79,6 +89,8 @@ def mark_recent_rows(
     listed = counts.known + counts.new
     for kind, rows in (("new", counts.new), ("changed", counts.changed)):
         if not rows or rows > MASS_SHARE * listed:  # all of a first read, among others
+            continue
+        if kind == "new" and walked.resource in _CREATED:
             continue
         stream = {"resource": walked.resource, "kind": kind}
         batch = _batch_of_pull(build, stream)

@@ -16,6 +16,7 @@ from orderbridge.pipelines.warehouse.column_values import recent_losses
 from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
 from orderbridge.pipelines.warehouse.recent_rows import RecentRows, mark_recent_rows
 from orderbridge.sources.extract.result import ListResult
+from tests.pipelines.bridge import bridge
 
 Order = dict[str, object]
 LINES = pa.schema({"order_id": pa.string(), "position": pa.int32(), "sku": pa.string()})
@@ -213,3 +214,13 @@ def test_numbers_that_are_zero_in_new_orders_are_noticed(shop: Shop) -> None:
     shop.add(30, total=0)
     text = "0 of 30 new rows have a value other than 0, 100% of 20 before"
     assert shop.night() == [f"values_gone orders: total: {text}"]
+
+
+def test_customers_of_an_import_are_no_news_although_they_have_fewer_fields(tmp_path: Path) -> None:
+    with bridge(tmp_path, customers=120, orders=3, promotions=1, price_lists=1) as made:
+        assert made.command("run").code == 0
+        for n in range(48):
+            made.platform.state.add("customers", {"email": f"new{n}@example.com"})
+        assert made.command("run").code == 0
+        assert made.rows("SELECT detail FROM reconciled.exceptions WHERE severity = 'error'") == []
+        assert made.one("SELECT count(*) FROM raw.customers") == 168
