@@ -40,7 +40,7 @@ def command(plan: Path) -> int:
 
 def record(result: VerifyResult) -> dict[str, Any]:
     """What a verification found, for JSON."""
-    names = ("kind", "verdict", "outcomes", "in_doubt", "fields", "file", "exit_code")
+    names = ("kind", "verdict", "outcomes", "in_doubt", "fields", "spelling", "file", "exit_code")
     return {name: getattr(result, name) for name in names}
 
 
@@ -60,6 +60,10 @@ def lines_of(result: VerifyResult) -> list[str]:
         lines.append(
             f"{result.kind} cannot be read from the platform: its confirmation is the only evidence"
         )
+    lines += [
+        f"          {count} whose {name} the platform writes in another way: {result.file}"
+        for name, count in result.spelling.most_common()
+    ]
     lines += [f"          {count} differ in {name}" for name, count in result.fields.most_common()]
     if result.outcomes["missing"] and result.verdict != "complete":
         lines.append(

@@ -6,10 +6,15 @@ In: key fields of a customer, or path and body of a create without keys. Out: ha
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+_PUNCTUATION: Final = re.compile(r"[\W_]+")
+_LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[^_])")
 
 
 def comparable(name: str, value: str) -> str:
@@ -26,6 +31,13 @@ def search_key(name: str, value: str) -> str:
     from orderbridge.transforms.texts import one_lookalike_key
 
     return one_lookalike_key(value) if name == "email" else value.strip()
+
+
+def loose_code(value: str) -> str:
+    """A code regardless of case, width, punctuation and zeros before a number: how a platform may write it back."""
+    text = unicodedata.normalize("NFKC", value).casefold()
+    text = _PUNCTUATION.sub("", text)
+    return _LEADING_ZEROS.sub("", text)
 
 
 def key_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
@@ -174,6 +174,43 @@ class Ledger(AbstractContextManager["Ledger"]):
             [host, salted(self.salt, key), kind],
         )
         return rows.fetchone() is not None
+
+    def created_as(self, host: str, hashes: Iterable[bytes]) -> str | None:
+        """The platform's id of the customer that was created with one of these key hashes, if it is known."""
+        for key in hashes:
+            row = self.connection.execute(
+                "SELECT o.remote_id FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
+                " WHERE c.host = ? AND c.key = ? AND p.kind = 'customers' AND o.state = 'confirmed'"
+                " AND o.remote_id IS NOT NULL",
+                [host, salted(self.salt, key)],
+            ).fetchone()
+            if row is not None:
+                return str(row[0])
+        return None
+
+    def forget_create(self, plan_id: str, operation: int) -> bool:
+        """Forgets which record a confirmed create has made, so that it can be created again. False: there is none."""
+        with self.transaction() as connection:
+            cursor = connection.execute(
+                "DELETE FROM claims WHERE id = :id AND plan IN (SELECT plan FROM plans JOIN operations USING (plan)"
+                " WHERE plan_id LIKE :plan || '%' AND operations.id = :id AND state = 'confirmed')",
+                {"id": operation, "plan": plan_id},
+            )
+            return cursor.rowcount > 0
+
+    def held_creates(self, host: str) -> list[tuple[str, int, str]]:
+        """The confirmed creates for which others are held back: plan, operation, and the folder of the last held."""
+        rows = self.connection.execute(
+            "SELECT made.plan_id, done.id, max(p.folder) FROM operations o JOIN plans p USING (plan)"
+            " JOIN claims mine ON (mine.plan, mine.id) = (o.plan, o.id)"
+            " JOIN claims other ON (other.host, other.key) = (mine.host, mine.key)"
+            " JOIN operations done ON (done.plan, done.id) = (other.plan, other.id)"
+            " JOIN plans made ON made.plan = done.plan"
+            " WHERE p.host = ? AND o.state = 'abandoned' AND o.code = 'held' AND done.state = 'confirmed'"
+            " GROUP BY made.plan_id, done.id ORDER BY made.plan, done.id",
+            [host],
+        )
+        return [(plan_id, int(number), folder) for plan_id, number, folder in rows]
 
     def is_known_key(self, host: str, digest: bytes) -> bool:
         """Whether an API key was used with a host, and belongs to the organization that this ledger is about."""

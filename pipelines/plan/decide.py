@@ -44,6 +44,7 @@ from orderbridge.transforms.upserts.decisions import (
     search_key,
 )
 
+_TEXT: Final = pd.ArrowDtype(TEXT)
 _DOCUMENT_FIELDS: Final = {
     name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")
 }
@@ -97,11 +98,13 @@ class CustomerDecider(Decider):
         country: of phone numbers without a country code.
         accepted: differences that a person has accepted: customer, field, value in the file and on the platform; both
             empty for any.
+        created_as: the platform's id of a customer that was created with one of these keys.
     """
 
     current: CurrentCustomers
     country: str | None
     accepted: Set[tuple[str, ...]]
+    created_as: Callable[[Mapping[str, str]], str | None]
     _new_codes: list[pa.Table] = field(default_factory=list, init=False)
     _unchecked: set[str] = field(default_factory=set, init=False)
 
@@ -118,6 +121,7 @@ class CustomerDecider(Decider):
         decisions, differences = decide_customers(
             inputs, documents, known.rows, known.documents, self.country
         )
+        decisions = self._with_created(inputs, decisions)
         differences, is_same = self._without_accepted(decisions, differences)
         decision = pc.if_else(pa.array(is_same), "exists_same", array(decisions["decision"]))
         all_lines = pa.array(first_of(table["lines"].combine_chunks()))
@@ -141,6 +145,24 @@ class CustomerDecider(Decider):
         more["id"] = pc.fill_null(array(decisions["customer_id"]), "")
         evidence = f"read by run {known.read.run_id}"
         return Decision(outcome, pa.table(as_json("customers", _arrays(table))), evidence, more)
+
+    def _with_created(self, inputs: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
+        """New customers that were created before, and are there by their id: the platform respells their keys."""
+        known = set(array(self.current.rows["id"]).to_pylist())
+        at = np.flatnonzero((decisions["decision"] == "create").to_numpy(np.bool_))
+        new = inputs.iloc[decisions["input"].iloc[at].to_numpy(np.int64)]
+        decided = decisions["decision"].tolist()
+        found = decisions["customer_id"].tolist()
+        keys_of_new = new[list(CUSTOMER_KEYS)].to_dict("records")
+        for place, keys in zip(at.tolist(), keys_of_new, strict=True):
+            given = {str(name): key for name, key in keys.items() if isinstance(key, str)}
+            record_id = self.created_as(given)
+            if record_id in known:
+                decided[place], found[place] = "exists_same", record_id
+        columns = {"decision": decided, "customer_id": found}
+        return decisions.assign(
+            **{name: pd.Series(one, decisions.index, _TEXT) for name, one in columns.items()}
+        )
 
     def _without_accepted(
         self, decisions: pd.DataFrame, differences: pd.DataFrame

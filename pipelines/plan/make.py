@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.pipelines.imports import Inputs, open_inputs
+from orderbridge.pipelines.ledger.keys import key_hashes
 from orderbridge.pipelines.ledger.model import State
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import load, to_toml
@@ -236,6 +237,11 @@ class _PlanMaker:
             raise missing[0]
         _, self.statistics.passwords, self.customers = found
 
+    def _created_as(self, keys: Mapping[str, str]) -> str | None:
+        host = self.settings.base_url
+        hashes = (one for name, value in keys.items() for one in key_hashes(host, name, value))
+        return self.ledger.created_as(host, hashes)
+
     def _decider(self) -> Decider:
         settings, mapping = self.settings, self.inputs.mapping
         is_sheet = self.options.file.suffix.casefold() == ".xlsx"
@@ -243,7 +249,8 @@ class _PlanMaker:
         common = SuspiciousValues(self.increments, dates, is_sheet=is_sheet), self.statistics
         if self.customers is not None:
             accepted = current_state.accepted_differences()
-            return CustomerDecider(*common, self.customers, reconcile_settings().country, accepted)
+            country = reconcile_settings().country
+            return CustomerDecider(*common, self.customers, country, accepted, self._created_as)
         if self.kind.is_update:
             self.confirmed = confirmed_fields(self.ledger, settings.base_url)
             self.always = None if self.options.send_all else mapping.always_sent(settings.semantics)

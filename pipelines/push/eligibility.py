@@ -44,14 +44,14 @@ from orderbridge.sources.words import VERDICTS, number
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
 
 
-ENDS: Final = ("exists_now", "superseded")
+ENDS: Final = ("exists_now", "superseded", "held")
 """Outcomes of operations that no repetition of their plan would send: the file is to be planned again."""
 
 
 class Withheld(NamedTuple):
     """Why an operation is not sent: its outcome in the results, and the reason."""
 
-    outcome: Literal["blocked", "exists_now", "superseded", "in_doubt"]
+    outcome: Literal["blocked", "exists_now", "superseded", "held", "in_doubt"]
     reason: str
 
 
@@ -133,8 +133,7 @@ class Eligibility:
 def _claims(ledger: PlanLedger, rules: PushRules) -> dict[int, list[Claim]]:
     """Of each operation the others that write its record, or have written it a moment ago."""
     settled = ledger.now() - rules.settle_s
-    listed_since, unlisted_since = (-math.inf, settled) if rules.accept_unproven else (settled, 0.0)
-    return ledger.claimed(settled, listed_since, unlisted_since)
+    return ledger.claimed(settled, settled if rules.accept_unproven else 0.0)
 
 
 def claimed_elsewhere(plan: Plan, ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
@@ -146,6 +145,14 @@ def claimed_elsewhere(plan: Plan, ledger: PlanLedger, rules: PushRules) -> dict[
 def _claimed(claim: Claim, plan: Plan, ledger: PlanLedger, rules: PushRules) -> Withheld:
     other = f"operation {claim.id} of {'this plan' if claim.folder == str(plan.folder) else f'the plan {claim.folder}'}"
     answer, settles_at = ask_person(claim.plan_id, claim.id), claim.doubt_at + rules.settle_s
+    is_listed = KINDS[plan.kind].is_listed
+    if claim.state == "confirmed" and is_listed and settles_at <= ledger.now():
+        question = f"create:{claim.plan_id[:12]}/{claim.id}"
+        return Withheld(
+            "held",
+            f"{other} has created this record, and the list does not have it by these keys: the platform writes them "
+            f"in another way, or has deleted it. To create it again: orderbridge answer {question} again",
+        )
     if claim.state == "confirmed":
         return Withheld(
             "exists_now", f"{other} has created this record: pull, and plan this file again"
@@ -156,9 +163,9 @@ def _claimed(claim: Claim, plan: Plan, ledger: PlanLedger, rules: PushRules) -> 
         )
     if claim.state == "abandoned":
         advice = f"{answer}; or if it does not exist, push this plan with --accept-unproven"
-    elif KINDS[plan.kind].is_listed and settles_at > ledger.now():
+    elif is_listed and settles_at > ledger.now():
         advice = f"run it again from {format_time(rules.wall_time(settles_at))}"
-    elif KINDS[plan.kind].is_listed and claim.state == "in_doubt":
+    elif is_listed and claim.state == "in_doubt":
         advice = f"push that plan; if it stays in doubt, {answer}"
     else:
         advice = f"{answer}; then push this plan again"
@@ -208,7 +215,9 @@ def assess_creates(
     withheld = eligibility.withheld
     due = due_doubts(plan, ledger, rules)
     planned = ledger.ids("planned") - set(withheld)
-    if not due and planned <= set(claimed := claimed_elsewhere(plan, ledger, rules)):
+    claimed = claimed_elsewhere(plan, ledger, rules)
+    to_look_up = planned - {number for number, one in claimed.items() if one.outcome != "held"}
+    if not due and not to_look_up:
         eligibility.withheld = claimed | withheld
         return eligibility
     keys = {op.id: search_keys(op.keys) for op in plan.operations(planned)}
@@ -232,7 +241,8 @@ def assess_creates(
         elif is_own:
             eligibility.resend.add(doubt.row.id)
     eligibility.withheld = withheld = claimed_elsewhere(plan, ledger, rules) | withheld
-    planned -= set(withheld)
+    held = {number for number, one in withheld.items() if one.outcome == "held"}
+    planned -= set(withheld) - held
     for one in planned:
         if any(listing.records.get(key) for key in keys[one]):
             withheld[one] = Withheld("exists_now", _EXISTS)

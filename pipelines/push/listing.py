@@ -19,7 +19,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from orderbridge.pipelines.ledger.keys import comparable, search_key
+from orderbridge.pipelines.ledger.keys import comparable, loose_code, search_key
 from orderbridge.sources import __version__
 from orderbridge.sources.contract import CUSTOMER, Record
 from orderbridge.sources.decode.rows import InvalidRow, Number, canonical, parse
@@ -32,8 +32,8 @@ from orderbridge.sources.http.client import Client
 from orderbridge.sources.kinds import KINDS
 
 LIST_KEYS: Final = KINDS["customers"].list_keys
-ANY_CASE: Final = ", any case"
-"""After the name of a key: its value is compared regardless of case."""
+ANY_SPELLING: Final = ", any spelling"
+"""After the name of a key: its value is compared as `loose_code` has it."""
 Key = tuple[str, str]
 """Name of a key field and its search key."""
 
@@ -77,15 +77,19 @@ def search_keys(keys: Mapping[str, str]) -> list[Key]:
     return [(name, value) for name in LIST_KEYS if (value := search_key(name, keys.get(name, "")))]
 
 
-def any_case(keys: Iterable[Key]) -> list[Key]:
-    """Keys by which customers are found although the platform has written a code in other letters."""
-    return [(f"{name}{ANY_CASE}", value.casefold()) for name, value in keys if name != "email"]
+def any_spelling(keys: Iterable[Key]) -> list[Key]:
+    """Keys by which customers are found although the platform writes a code in another way."""
+    return [
+        (f"{name}{ANY_SPELLING}", loose)
+        for name, value in keys
+        if name != "email" and (loose := loose_code(value))
+    ]
 
 
 def _row_keys(name: str, value: str) -> list[Key]:
     """The keys by which a row is found, given the value of a key field."""
     key = (name, search_key(name, value))
-    return [key, *any_case([key])]
+    return [key, *any_spelling([key])]
 
 
 def read_customers(

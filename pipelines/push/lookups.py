@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from orderbridge.pipelines.ledger.keys import key_hashes, salted
+from orderbridge.pipelines.ledger.keys import key_hashes, loose_code, salted
 from orderbridge.pipelines.ledger.model import LedgerRow, State, StateChange
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
@@ -20,7 +20,7 @@ from orderbridge.pipelines.push.listing import (
     LIST_KEYS,
     CustomerListing,
     Key,
-    any_case,
+    any_spelling,
     differing_fields,
     search_keys,
 )
@@ -92,7 +92,7 @@ class SoughtKeys(Container[Key]):
         own = [
             key for doubt in doubts if doubt.operation for key in search_keys(doubt.operation.keys)
         ]
-        self._keys = {*own, *any_case(own), *more}
+        self._keys = {*own, *any_spelling(own), *more}
         self._hashes = {key for doubt in doubts for key in doubt.hashes}
         self._salt, self._host = ledger.salt, host
 
@@ -133,7 +133,7 @@ def look_up(
 
     if any(key in listing.quarantined_keys for key in keys):
         return f"a quarantined row of the list has its erpCode, email or loginCode ({QUARANTINE}); {ASK_PERSON}"
-    matches = listing.find(keys) or listing.find(any_case(keys))
+    matches = listing.find(keys) or listing.find(any_spelling(keys))
     if len(matches) > 1:
         words = f"the platform has {len(matches)} customers with its erpCode, email or loginCode"
         return conflict._replace(words=words)
@@ -149,7 +149,7 @@ def look_up(
             if fields := [name for name in differing if name not in spelt]:
                 words = f"the platform has a customer with its key, but {', '.join(fields)} differ"
                 return conflict._replace(words=words, remote_id=str(found["id"]))
-            more = f"; {', '.join(spelt)} in other letters there" if spelt else ""
+            more = f"; {', '.join(spelt)} in another spelling there" if spelt else ""
         words = f"found on the platform{more}"
         return StateChange(row.id, "confirmed", row.status, words=words, remote_id=str(found["id"]))
     if operation is not None and not keys:
@@ -181,4 +181,4 @@ def not_created(doubt: Doubt) -> StateChange:
 
 
 def _is_same_code(sent: str, found: str | None) -> bool:
-    return sent.strip().casefold() == (found or "").strip().casefold()
+    return loose_code(sent) == loose_code(found or "")

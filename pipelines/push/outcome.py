@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from orderbridge.pipelines.ledger.keys import comparable
+from orderbridge.pipelines.ledger.keys import comparable, loose_code
 from orderbridge.pipelines.ledger.model import StateChange
 from orderbridge.pipelines.plan.model import PlannedOperation
 from orderbridge.sources.contract import OPERATIONS, path_pattern
@@ -206,7 +206,7 @@ def _is_error_status(value: object) -> bool:
 def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
     """Whether a record in a response can be the one that was written; fields that it does not contain do not count.
 
-    A platform may write a code in other letters.
+    A platform may write a code in another way: in other letters, without zeros.
     """
     if operation.method == "PATCH":  # `/products/17/variants/1003`
         return record.get("id") is None or str(record["id"]) in operation.path.split("/")[2::2]
@@ -214,10 +214,16 @@ def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
         name: operation.body[name] for name in _UNIQUE_FIELDS if name in operation.body
     }
     return all(
-        comparable(name, str(record[name])).casefold() == comparable(name, str(value)).casefold()
+        _is_same_text(name, str(record[name]), str(value))
         for name, value in identity.items()
         if record.get(name) is not None
     )
+
+
+def _is_same_text(name: str, found: str, sent: str) -> bool:
+    if name in KINDS["customers"].list_keys and name != "email":
+        return loose_code(found) == loose_code(sent)
+    return comparable(name, found).casefold() == comparable(name, sent).casefold()
 
 
 def _not_happened(operation: int, is_doubted: bool, response: Mapping[str, Any]) -> StateChange:

@@ -36,7 +36,7 @@ _CLAIMED: Final = """
             AND NOT (o.state = 'abandoned' AND o.doubt_at IS NULL))
         OR (other.plan <> :plan AND (
             o.state IN ('in_flight', 'in_doubt', 'conflict')
-            OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.state_at > :listed_since))
+            OR o.state = 'confirmed'
             OR (o.state = 'abandoned' AND o.doubt_at > iif(p.kind = 'customers', :since, :unlisted_since)))))
     ORDER BY mine.id, o.state = 'confirmed', p.folder"""
 _UNSETTLED: Final = """
@@ -131,18 +131,15 @@ class PlanLedger:
         sql = f"SELECT id FROM operations WHERE plan = ? AND state IN ({', '.join('?' * len(states))})"
         return {number for (number,) in self.ledger.connection.execute(sql, [self._plan, *states])}
 
-    def claimed(
-        self, since: float, listed_since: float, unlisted_since: float = 0.0
-    ) -> dict[int, list[Claim]]:
+    def claimed(self, since: float, unlisted_since: float = 0.0) -> dict[int, list[Claim]]:
         """Operations whose record others have in flight, in doubt or confirmed: id → claims of the others.
 
         Args:
             since: ledger time; an abandoned customer counts if its doubt is younger.
-            listed_since: a confirmed customer counts if it is younger; older ones are in the platform's list.
             unlisted_since: an abandoned create of what has no list counts if its doubt is younger.
         """
         claims: dict[int, list[Claim]] = defaultdict(list)
-        times = {"since": since, "listed_since": listed_since, "unlisted_since": unlisted_since}
+        times = {"since": since, "unlisted_since": unlisted_since}
         for number, *claim in self.ledger.connection.execute(
             _CLAIMED, {"plan": self._plan, **times}
         ):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,13 +19,15 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
+from orderbridge.pipelines.ledger.keys import loose_code
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.current_state import list_read
-from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.plan.model import Plan, PlannedOperation
 from orderbridge.pipelines.push.listing import (
     CustomerListing,
     Key,
     add_documents,
+    any_spelling,
     differing_fields,
     matching_rows,
     records_by_key,
@@ -43,6 +45,7 @@ from orderbridge.sources.settings import DataSource, ledger_path, reconcile_sett
 
 VERIFY_FILE: Final = "verify.csv"
 _BATCH: Final = 10_000
+_CODES: Final = [name for name in KINDS["customers"].list_keys if name != "email"]
 
 
 @dataclass(slots=True)
@@ -53,6 +56,7 @@ class VerifyResult:
         outcomes: operations by outcome: `same`, `differs`, `missing` or `several` if confirmed and readable;
             `unreadable`; `unsettled` if not confirmed.
         fields: operations with a difference, by field.
+        spelling: operations whose code the platform writes in another way, by field: the same record, by its id.
         verdict: of the list compared with; if it is not complete, `missing` proves nothing.
         in_doubt: those of the unsettled operations that may have arrived.
     """
@@ -60,6 +64,7 @@ class VerifyResult:
     kind: str
     outcomes: Counter[str] = field(default_factory=Counter)
     fields: Counter[str] = field(default_factory=Counter)
+    spelling: Counter[str] = field(default_factory=Counter)
     verdict: str = ""
     file: Path | None = None
     in_doubt: int = 0
@@ -110,7 +115,7 @@ def verify(folder: Path) -> VerifyResult:
         for operation in plan.operations(confirmed)
     ]
     keys, ids = (
-        {key for operation, _ in sent for key in search_keys(operation.keys)},
+        {key for operation, _ in sent for key in _keys_of(operation)},
         {found for _, found in sent},
     )
     with open_warehouse(warehouse_path()) as connection:
@@ -118,7 +123,8 @@ def verify(folder: Path) -> VerifyResult:
     listing = CustomerListing(False, result.verdict, records_by_key(records.values(), keys))
     findings: list[Sequence[object]] = []
     for operation, remote_id in sent:
-        matches = listing.find(search_keys(operation.keys))
+        own_keys = search_keys(operation.keys)
+        matches = listing.find(own_keys) or listing.find(any_spelling(own_keys))
         if remote_id in records:  # others with its keys count if they may come from the same create
             twins = (
                 r
@@ -132,7 +138,14 @@ def verify(folder: Path) -> VerifyResult:
             result.outcomes[outcome] += 1
             findings.append((line, number, outcome, remote_id, "", "", ""))
             continue
-        fields = differing_fields(operation.body, matches[0], country)
+        differing = differing_fields(operation.body, matches[0], country)
+        respelt = _respelt(differing, operation.body, matches[0], remote_id)
+        fields = [name for name in differing if name not in respelt]
+        result.spelling.update(respelt)
+        findings += [
+            (line, number, "spelling", remote_id, name, operation.body[name], matches[0][name])
+            for name in respelt
+        ]
         result.outcomes["differs" if fields else "same"] += 1
         result.fields.update(fields)
         for name in fields:
@@ -143,6 +156,26 @@ def verify(folder: Path) -> VerifyResult:
     columns = ("line", "operation", "outcome", f"{kind.singular}_id", "field", "sent", "found")
     write_private_csv(result.file, [columns, *findings], plan.manifest.delimiter)
     return result
+
+
+def _keys_of(operation: PlannedOperation) -> list[Key]:
+    """The keys of an operation, and those of other spellings."""
+    own = search_keys(operation.keys)
+    return [*own, *any_spelling(own)]
+
+
+def _respelt(
+    fields: Sequence[str], body: Mapping[str, Any], found: Mapping[str, Any], remote_id: str
+) -> list[str]:
+    """The codes that the platform writes in another way: alike, or with a prefix if it gave this record this id."""
+    codes = [name for name in fields if name in _CODES and found[name]]
+    is_its_own = found["id"] == remote_id
+    return [name for name in codes if _is_alike(body[name], found[name], is_its_own=is_its_own)]
+
+
+def _is_alike(sent: str, found: str, *, is_its_own: bool) -> bool:
+    left, right = loose_code(sent), loose_code(found)
+    return left == right or (is_its_own and bool(left) and right.endswith(left))
 
 
 def _read_records(

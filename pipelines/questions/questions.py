@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from orderbridge.pipelines.questions.changes import Changes
+from orderbridge.pipelines.questions.creates import Creates
 from orderbridge.pipelines.questions.findings import Findings
 from orderbridge.pipelines.questions.keys import Keys
 from orderbridge.pipelines.questions.kinds import Kinds
@@ -30,6 +31,7 @@ from orderbridge.sources.settings.setting import SETTINGS
 KINDS: Final[tuple[QuestionKind, ...]] = (
     Keys(),
     Writes(),
+    Creates(),
     Findings(),
     Changes(),
     Meanings(),

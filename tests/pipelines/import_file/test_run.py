@@ -20,9 +20,10 @@ from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.push.model import PushOptions, PushResult
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
+from orderbridge.sandbox.state import State
 from orderbridge.sources.errors import Unreachable, UsageError
 from tests.pipelines.import_file.desk import VARIANTS, Desk
-from tests.pipelines.push.plans import outcomes, patch
+from tests.pipelines.push.plans import outcomes, patch, place
 
 CODES = [f"{n:05d}" for n in range(1, 7)]
 
@@ -156,6 +157,38 @@ def test_a_customer_that_somebody_else_created_meanwhile_ends_and_is_planned_ane
     assert again.plan.folder != first.plan.folder
     assert (again.exit_code, again.push.lines) == (0, {("confirmed", "exists_same"): 6})
     assert sorted(desk.at.codes()) == [code for code in CODES if code != "00004"]
+
+
+@pytest.mark.parametrize("body", ["empty", "record"])
+def test_a_code_that_the_platform_writes_otherwise_is_the_same_customer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with place(tmp_path, login_mode="code", readings={"created_body": body}) as at:
+        monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "code")
+        import_respelt(Desk(at), monkeypatch, is_id_known=body == "record")
+
+
+def import_respelt(desk: Desk, monkeypatch: pytest.MonkeyPatch, *, is_id_known: bool) -> None:
+    """Imports codes that the platform stores in lower case and without zeros, twice."""
+    codes = [f"0000{letter}-{n}" for n, letter in enumerate("ABCDE", 1)]
+    text = "erpCode;loginCode;firstName\n" + "".join(f"{code};{code};Ana\n" for code in codes)
+    file, state, create = desk.write(text), desk.at.platform.state, State.create
+
+    def respell(self: State, operation: Any, ids: Any, body: dict[str, Any]) -> Any:
+        code = body["erpCode"].lower().lstrip("0")
+        return create(self, operation, ids, {**body, "erpCode": code, "loginCode": code})
+
+    monkeypatch.setattr(State, "create", respell)
+    first = desk.run(file)
+    assert first.verification is not None
+    assert first.verification.outcomes["same"] == 5
+    assert first.verification.spelling == {"erpCode": 5, "loginCode": 5}
+    assert first.exit_code == 0
+    again = desk.run(file, max_age_h=0.0)
+    lines = {("confirmed", "exists_same"): 5} if is_id_known else {("unsent", "held"): 5}
+    assert (again.exit_code, again.push.lines) == (0 if is_id_known else 5, lines)
+    assert len(state.customer_inputs) == 5
 
 
 def test_a_plan_that_another_one_or_a_setting_has_overtaken_is_not_gone_on_with_for_ever(

@@ -33,6 +33,7 @@ from orderbridge.pipelines.push.pace import SETBACKS_MAX
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.run import PROBES_MAX, ledger_lock
 from orderbridge.pipelines.push.send import DOUBTS_MAX, INTENTS_AHEAD
+from orderbridge.pipelines.questions.creates import Creates
 from orderbridge.sandbox import public_v1
 from orderbridge.sources.errors import (
     BridgeError,
@@ -539,7 +540,7 @@ def test_a_customer_that_exists_by_now_or_whose_address_looks_alike_is_not_creat
     assert (outcomes(plan)["3"], at.codes()) == ("unsent.exists_now", ["C00001"])
 
 
-def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_plan(
+def test_a_customer_that_was_deleted_on_the_platform_is_created_again_once_somebody_says_so(
     at: Place,
 ) -> None:
     at.stop_clock()
@@ -548,7 +549,11 @@ def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_p
     early, soon, later = (at.plan([customer(1, phone=str(n))]) for n in range(3))
     assert at.code(early, WAITS) == 5  # a list may be behind
     at.now += SETTLE_S + 1
-    assert (at.code(soon, WAITS, accept_unproven=True), at.codes()) == (5, ["C00001"])
+    assert (at.code(soon, WAITS), outcomes(soon)) == (5, {"2": "unsent.held"})
+    (asked,) = Creates().asked()
+    assert f"orderbridge answer {asked.id} again" in results(soon)["unsent"][0]["words"]
+    answered = at.command("answer", asked.id, "again")
+    assert (answered.code, Creates().asked()) == (0, [])
     assert (at.code(later, WAITS), at.codes()) == (0, ["C00001", "C00001"])
 
 

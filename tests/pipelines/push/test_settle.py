@@ -251,7 +251,7 @@ def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Pla
     again = at.lost(customer(1, erpCode="c3", email="c@x.test"))
     at.platform.state.change("customers", at.platform.state.ids("customers")[-1], {"erpCode": "C3"})
     assert at.code(again) == 0
-    assert "erpCode in other letters there" in results(again)["confirmed"][0]["words"]
+    assert "erpCode in another spelling there" in results(again)["confirmed"][0]["words"]
 
 
 def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at: Place) -> None:
