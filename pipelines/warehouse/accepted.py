@@ -30,7 +30,7 @@ COMPARED: Final = frozenset(
     | {
         f"{rule.entity}.{rule.name}"
         for rule in RULES
-        if rule.name in ("values_gone", "values_jumped")
+        if rule.name in ("amounts_lost", "values_gone", "values_jumped")
     }
 )
 """Rules that compare with the last accepted state."""

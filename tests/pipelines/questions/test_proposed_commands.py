@@ -26,8 +26,8 @@ COMMANDS = sorted(
 ERRORS = """
     INSERT INTO reconciled.exceptions BY NAME SELECT 'orders' AS entity, rule, 'error' AS severity, subject,
         subject || ': 3 values in 30 rows' AS detail, false AS is_accepted, 'r' AS first_run_id, now() AS first_seen_at
-    FROM (VALUES ('amounts_lost', 'orders: a'), ('amounts_lost', 'orders: a: b'), ('amounts_lost', 'orders'),
-        ('amounts_lost', 'orders: it''s "new" [€]')) AS t (rule, subject)"""
+    FROM (VALUES ('total_notation', 'orders: a'), ('total_notation', 'orders: a: b'), ('total_notation', 'orders'),
+        ('total_notation', 'orders: it''s "new" [€]')) AS t (rule, subject)"""
 
 
 @pytest.fixture
@@ -60,11 +60,11 @@ def test_every_command_of_a_question_answers_that_question_and_no_other(project:
 
     def findings() -> set[str]:
         listed = run(project, "orderbridge questions").out
-        return {line.split("  ")[0] for line in listed.splitlines() if "amounts_lost" in line}
+        return {line.split("  ")[0] for line in listed.splitlines() if "total_notation" in line}
 
     listed = run(project, "orderbridge questions --json").out
     questions = json.loads(listed)["questions"]
-    asked = [one for one in questions if "amounts_lost" in one["id"]]
+    asked = [one for one in questions if "total_notation" in one["id"]]
     assert len(asked) == 4
     for left, one in zip((3, 2, 1, 0), asked, strict=True):
         shown = run(project, one["command"])
@@ -73,7 +73,7 @@ def test_every_command_of_a_question_answers_that_question_and_no_other(project:
         done = run(project, commands[0].removeprefix("to answer: "))
         assert done.code == 0, done.err
         rest = json.loads(run(project, "orderbridge questions --json").out)
-        assert len([one for one in rest["questions"] if "amounts_lost" in one["id"]]) == left
+        assert len([one for one in rest["questions"] if "total_notation" in one["id"]]) == left
     for one in asked:
         command = f"orderbridge answer {shlex.quote(one['id'])}"
         assert run(project, f"{command} warning --until 2999-01-01").code == 0
