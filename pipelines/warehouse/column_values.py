@@ -3,37 +3,33 @@
 In: a build whose raw tables were just merged. Out: `ops.column_values`, the columns and child tables that had values
 and have none, and the columns whose values jumped. No value is kept but the least and the largest of numbers and
 dates. A read is compared with the last one and the oldest one of a month, but for those that had jumped themselves,
-and those from before a jump that a person accepted. The new and changed rows of a pull are judged by themselves as well
-(`recent_losses`): there, the unit is the record, so that one order of thirty lines counts once.
+and those from before a jump that a person accepted. The new and changed rows of a pull are judged by themselves as
+well: `recent_values`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
 import duckdb
 import msgspec
 
 from orderbridge.pipelines.warehouse.accepted import Accepted
-from orderbridge.pipelines.warehouse.field_kinds import list_fields, place
-from orderbridge.pipelines.warehouse.merge import is_empty
+from orderbridge.pipelines.warehouse.field_kinds import place
+from orderbridge.pipelines.warehouse.merge import NUMBERS, is_empty, is_zero
 from orderbridge.pipelines.warehouse.ops import record_totals
-from orderbridge.pipelines.warehouse.recent_rows import RECENT, Count, Measure, RecentRows, RowKind
 from orderbridge.pipelines.warehouse.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
-from orderbridge.sources.contract import RECORDS
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_text
 from orderbridge.sources.decode.schema_inference import (
     CHILD_TABLES,
     RESERVED,
     FieldNames,
     path_text,
 )
-from orderbridge.sources.decode.table_schema import KEY_COLUMN, parent_key
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.extract.result import ListResult
-from orderbridge.transforms.chance import Share
 
 HAD_MIN: Final = 5
 """Values that a column must have had to be missed, or half as many as there are records: rare ones go with orders."""
@@ -43,8 +39,7 @@ JUMP_FACTOR: Final = 2
 SCALE_FACTOR: Final = 10
 """Least factor by which shares and different values fall, and by which all numbers change, in a jump."""
 COMPARED_WITHIN: Final = timedelta(days=30)
-_NUMBERS: Final = ("BIGINT", "INTEGER", "DOUBLE", "DECIMAL")
-_ORDERED: Final = (*_NUMBERS, "DATE", "TIMESTAMP")
+_ORDERED: Final = (*NUMBERS, "DATE", "TIMESTAMP")
 _LAST: Final = "SELECT arg_max(run_id, rowid) FROM ops.column_values WHERE resource = $resource"
 _GONE: Final = f"""
     WITH counted AS (
@@ -154,8 +149,7 @@ def record_column_values(
 def _counts(name: str, kind: str) -> str:
     """What is counted of a column, as a struct in SQL; an empty text, list or object is no value."""
     column = f'"{name}"'
-    is_zero = _is_zero(column, kind)
-    zeros = f"count_if({is_zero})" if is_zero else "NULL::BIGINT"
+    zeros = f"count_if({is_zero(column, kind)})" if has_zero(kind) else "NULL::BIGINT"
     least, largest = (
         f"{limit}({column})" if kind.startswith(_ORDERED) else "NULL" for limit in ("min", "max")
     )
@@ -165,11 +159,9 @@ def _counts(name: str, kind: str) -> str:
     )
 
 
-def _is_zero(column: str, kind: str) -> str:
-    """Whether a value is the number 0 or false, as SQL; empty of a type that has neither."""
-    if kind == "BOOLEAN":
-        return f"NOT {column}"
-    return f"{column} = 0" if kind.startswith(_NUMBERS) else ""
+def has_zero(kind: str) -> bool:
+    """Whether a type has the number 0 or false."""
+    return kind == "BOOLEAN" or kind.startswith(NUMBERS)
 
 
 def gone_values(
@@ -182,17 +174,17 @@ def gone_values(
     """
     names, gone = field_names(build, resource), list[list[str]]()
     filled_columns = build.execute(_FILLED, [resource]).fetchall()
-    filled_fields = [_keys(names, table, column) for table, column in filled_columns]
+    filled_fields = [field_keys(names, table, column) for table, column in filled_columns]
     for table, column, filled, at, rows, zeros in build.execute(
         _GONE, {"resource": resource}
     ).fetchall():
         if not rows and column != "position":
             continue  # of a child table without rows one column stands for all
-        keys = _keys(names, table, column if rows else "")
+        keys = field_keys(names, table, column if rows else "")
         if rows and keys and keys in filled_fields:
             continue  # its values are in another table now: an object turned out to be a list
         # The field itself, after the objects and lists that hold it: in another form they have other columns.
-        places = _places(resource, names, keys)
+        places = field_places(resource, names, keys)
         where = places[-1] if places else f"{table}: {column}" if rows else table
         is_accepted = accepted.is_changed(f"{resource}.values_gone", where, at) or any(
             accepted.is_changed(f"{resource}.form_changed", one, at) for one in places
@@ -221,7 +213,10 @@ def jumped_values(
     for table, column, text, at, is_last in build.execute(
         _JUMPS, {"resource": resource}
     ).fetchall():
-        where = [f"{table}: {column}", *_places(resource, names, _keys(names, table, column))][-1]
+        where = [
+            f"{table}: {column}",
+            *field_places(resource, names, field_keys(names, table, column)),
+        ][-1]
         if accepted.is_changed(f"{resource}.values_jumped", where, at):
             build.execute(
                 _FORGET, {"resource": resource, "table": table, "column": column, "at": at}
@@ -230,167 +225,13 @@ def jumped_values(
             yield where, text
 
 
-Loss = tuple[Literal["values_gone", "values_jumped"], str, str]
-"""A rule, the place, and the words."""
-
-
-def recent_losses(rows: RecentRows, accepted: Accepted, newest: str | None) -> Iterator[Loss]:
-    """The columns and child tables of which far fewer new or changed rows have a value, or one other than 0.
-
-    Args:
-        rows: of the list.
-        accepted: see `gone_values`; a fall counts as accepted with any of the rules that are about its place.
-        newest: the newest rows (SQL): new rows are compared with them as long as there is no earlier batch; None: the
-            first batch is compared with nothing.
-    """
-    first: dict[RowKind, str] = {} if newest is None else {"new": newest}
-    places = RecentPlaces(rows.build, rows.resource)
-
-    def is_accepted(place: str, at: datetime) -> bool:
-        own = (f"{rows.resource}.values_gone", f"{rows.resource}.values_jumped")
-        if any(accepted.is_changed(rule, place, at) for rule in own):
-            return True
-        form_changed = f"{rows.resource}.form_changed"
-        return any(accepted.is_changed(form_changed, one, at) for one in places.holders(place))
-
-    measures = (
-        ("have a value", Measure("filled", places.filled, _is_halved, first)),
-        (
-            "have a value other than 0",
-            Measure("not zero", places.not_zero, _is_halved, first),
-        ),
-    )
-    found: set[str] = set()
-    for words, measure in measures:
-        for fall in rows.fallen(measure, is_accepted):
-            if fall.place in found:
-                continue
-            found.add(fall.place)
-            rule: Literal["values_gone", "values_jumped"] = (
-                "values_gone" if fall.is_zero else "values_jumped"
-            )
-            yield rule, fall.place, fall.words(words)
-
-
-def _is_halved(now: Share, before: Share) -> bool:
-    return now.part * JUMP_FACTOR < before.part
-
-
-class RecentPlaces:
-    """Counts how many of the new or changed rows of a list have a value at each place."""
-
-    def __init__(self, build: duckdb.DuckDBPyConnection, resource: str) -> None:
-        self._build = build
-        self._resource = resource
-        self._names = field_names(build, resource)
-        self._lists = list_fields(build, resource)
-        self._holders: dict[str, list[str]] = {}
-
-    def holders(self, place: str) -> list[str]:
-        """A place, after the objects and lists that hold it."""
-        return self._holders.get(place, [place])
-
-    def filled(self, kind: RowKind) -> Iterator[Count]:
-        """How many rows have a value; of changed rows, those that had none before do not count."""
-        yield from self._columns(kind, is_zero_counted=False)
-        if kind == "new":
-            yield from self._child_tables()
-
-    def not_zero(self, kind: RowKind) -> Iterator[Count]:
-        """How many of the rows with a number, or with yes or no, have another one than 0 or false."""
-        yield from self._columns(kind, is_zero_counted=True)
-
-    def _tables(self) -> list[str]:
-        tables = table_names(self._build, "raw")
-        return [one for one in tables if one.startswith(f"{self._resource}__")]
-
-    def _columns(self, kind: RowKind, *, is_zero_counted: bool) -> Iterator[Count]:
-        tables = self._tables() if kind == "new" else []
-        for table in (self._resource, *tables):
-            kinds = columns_of(self._build, f'raw."{table}"')
-            key = self._key(table)
-            columns = {
-                name: type_name
-                for name, type_name in kinds.items()
-                if name not in (key, "position", *RESERVED) and not self._is_moved(table, name)
-            }
-            if is_zero_counted:
-                columns = {name: of for name, of in columns.items() if _is_zero(name, of)}
-            if columns:
-                yield from self._count_columns(table, columns, kind, is_zero_counted)
-
-    def _is_moved(self, table: str, column: str) -> bool:
-        """Whether the field of a column is in a child table since it turned out to be in a list."""
-        keys = _keys(self._names, table, column)
-        own = len(_keys(self._names, table, ""))
-        return any(tuple(keys[:length]) in self._lists for length in range(own + 1, len(keys)))
-
-    def _count_columns(
-        self, table: str, columns: Mapping[str, str], kind: RowKind, is_zero_counted: bool
-    ) -> Iterator[Count]:
-        hits: list[str] = []
-        rows: list[str] = []
-        for name, of in columns.items():
-            column = sql_name(name)
-            is_filled = f"NOT {is_empty(f'r.{column}', of)}"
-            was_filled = f"({is_filled} OR contains(s.lost, {sql_text(column)}))"
-            if is_zero_counted:
-                hits.append(f"{is_filled} AND NOT ({_is_zero(f'r.{column}', of)})")
-                rows.append(is_filled)
-            else:
-                hits.append(is_filled)
-                rows.append("true" if kind == "new" else was_filled)
-        # A record counts once, however many lines it has: they are alike.
-        of_record = [
-            f"bool_or({hit}) AS hit_{n}, bool_or({row}) AS row_{n}"
-            for n, (hit, row) in enumerate(zip(hits, rows, strict=True))
-        ]
-        sums = [
-            f"{{n: {n}, hits: count_if(hit_{n}), rows: count_if(row_{n})}}"
-            for n in range(len(columns))
-        ]
-        sql = f"""
-            SELECT batch, unnest([{", ".join(sums)}], recursive := true) FROM (
-                SELECT s.batch, s.id, {", ".join(of_record)}
-                FROM {RECENT} s JOIN raw."{table}" r ON r.{sql_name(self._key(table))} = s.id
-                WHERE r._missing_since IS NULL GROUP BY s.batch, s.id)
-            GROUP BY batch"""
-        places = [self._place(table, name) for name in columns]
-        for batch, n, hit_count, row_count in self._build.execute(sql).fetchall():
-            yield Count(batch, places[n], Share(hit_count, row_count))
-
-    def _child_tables(self) -> Iterator[Count]:
-        """How many records have a row in each child table."""
-        for table in self._tables():
-            key = sql_name(self._key(table))
-            sql = f"""
-                SELECT s.batch, count_if(c.id IS NOT NULL), count(*)
-                FROM {RECENT} s LEFT JOIN (
-                    SELECT DISTINCT {key} AS id FROM raw."{table}" WHERE _missing_since IS NULL) c USING (id)
-                JOIN raw."{self._resource}" r ON r.id = s.id
-                WHERE r._missing_since IS NULL GROUP BY s.batch"""
-            place = self._place(table, "")
-            for batch, hits, rows in self._build.execute(sql).fetchall():
-                yield Count(batch, place, Share(hits, rows))
-
-    def _key(self, table: str) -> str:
-        return KEY_COLUMN if table == self._resource else parent_key(RECORDS[self._resource])
-
-    def _place(self, table: str, column: str) -> str:
-        """How findings name a column, or a child table without one."""
-        holders = _places(self._resource, self._names, _keys(self._names, table, column))
-        place = holders[-1] if holders else f"{table}: {column}" if column else table
-        self._holders[place] = holders or [place]
-        return place
-
-
-def _keys(names: FieldNames, table: str, column: str) -> list[str]:
+def field_keys(names: FieldNames, table: str, column: str) -> list[str]:
     """The names that lead to the field of a column of an undocumented list, or to that of a child table."""
     paths = [path for path, name in names.get(CHILD_TABLES, {}).items() if name == table]
     paths += [path for path, name in names.get(table, {}).items() if name == column][-1:]
     return [key for path in paths for key in msgspec.json.decode(path, type=list[str])]
 
 
-def _places(resource: str, names: FieldNames, keys: list[str]) -> list[str]:
+def field_places(resource: str, names: FieldNames, keys: list[str]) -> list[str]:
     """A field, after the objects and lists that hold it, as findings name places."""
     return [place(resource, path_text(keys[: n + 1]), names) for n in range(len(keys))]

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Final
+from typing import Final, NamedTuple
 
 import duckdb
 import msgspec
@@ -51,6 +51,11 @@ SHRINK_ROWS: Final = 5
 _EXAMPLES: Final = 3
 _DECIMAL: Final = f"DECIMAL({DECIMAL.precision},{DECIMAL.scale})"
 INTERRUPT_EVERY_S: Final = 0.02
+NUMBERS: Final = ("BIGINT", "INTEGER", "DOUBLE", "DECIMAL")
+"""How the types of numbers begin."""
+DIFFERING_ROWS: Final = "differing_rows"
+"""The rows of a list that are not as in its raw table: `id`, `is_new`, and of known rows the quoted names of the
+columns in which they had a value and have none (`lost`), or had none, or 0, and have one (`gained`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,27 +123,69 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     return f"{name}_{number}"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedColumns:
-    """How the loaded rows of a list, `l`, differ from its raw ones, `o`, as SQL.
+def is_empty(value: str, kind: str) -> str:
+    """Whether a value of a type is none, as SQL: an empty text, list or object is no value."""
+    is_blank = f"coalesce({value}, '') IN ('', '[]', '{{}}')"
+    return f"({is_blank})" if kind == "VARCHAR" else f"({value} IS NULL)"
 
-    Attributes:
-        differ: whether any column has another value.
-        lost: for each column its quoted name where a row had a value in it and has none; else null.
+
+def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts:
+    """Counts what a merge would change; where the raw table has rows, the temporary `DIFFERING_ROWS` has which.
+
+    Of a first read, all rows are new: there is no table of them.
     """
+    resource = walked.resource
+    loaded, raw = f'{LOADED}."{resource}"', f'raw."{resource}"'
+    known = _number(build, f"SELECT count(*) FROM {raw} WHERE _missing_since IS NULL")
+    if not _number(build, f"SELECT count(*) FROM {raw}"):
+        return MergeCounts(_number(build, f"SELECT count(*) FROM {loaded}"), 0, 0, 0, 0)
+    differences = _differences(build, walked)
+    build.execute(f"""
+        CREATE OR REPLACE TEMP TABLE {DIFFERING_ROWS} AS
+        SELECT l.id, o.id IS NULL AS is_new, if(o.id IS NULL, '', {differences.lost}) AS lost,
+            if(o.id IS NULL, '', {differences.gained}) AS gained
+        FROM {loaded} l LEFT JOIN {raw} o ON l.id = o.id WHERE o.id IS NULL OR ({differences.differ})""")
+    added = _number(build, f"SELECT count(*) FROM {DIFFERING_ROWS} WHERE is_new")
+    changed = _number(build, f"SELECT count(*) FROM {DIFFERING_ROWS} WHERE NOT is_new")
+    missing = _number(
+        build,
+        f"SELECT count(*) FROM {raw} o ANTI JOIN {loaded} l ON l.id = o.id WHERE o._missing_since IS NULL",
+    )
+    newly_missing = missing if walked.verdict == "complete" else 0
+    return MergeCounts(added, changed, missing, known, newly_missing)
+
+
+def is_zero(value: str, kind: str) -> str:
+    """Whether a value of a type is the number 0 or false, as SQL; false of a type that has neither."""
+    if kind == "BOOLEAN":
+        return f"(NOT {value})"
+    return f"({value} = 0)" if kind.startswith(NUMBERS) else "false"
+
+
+def absent_ids(build: duckdb.DuckDBPyConnection, walked: ListResult) -> list[str]:
+    """The ids of some known records that a walked list has no more."""
+    sql = f"""
+        SELECT o.id FROM raw."{walked.resource}" o ANTI JOIN {LOADED}."{walked.resource}" l ON l.id = o.id
+        WHERE o._missing_since IS NULL ORDER BY o.id LIMIT {_EXAMPLES}"""
+    return [str(key) for (key,) in build.execute(sql).fetchall()]
+
+
+class _Differences(NamedTuple):
+    """How loaded rows, `l`, differ from raw ones, `o`, as SQL: see `DIFFERING_ROWS`."""
 
     differ: str
-    lost: list[str]
+    lost: str
+    gained: str
 
 
-def changed_columns(build: duckdb.DuckDBPyConnection, walked: ListResult) -> ChangedColumns:
-    """Compares the columns of a list before it is merged."""
+def _differences(build: duckdb.DuckDBPyConnection, walked: ListResult) -> _Differences:
     resource = walked.resource
     old, new = columns_of(build, f'raw."{resource}"'), columns_of(build, f'{LOADED}."{resource}"')
     for name in _empty_columns(build, walked, resource):
         del new[name]
     differs: list[str] = []
-    lost: list[str] = []
+    lost: list[str] = ["NULL"]
+    gained: list[str] = ["NULL"]
     for name, kind in new.items():
         loaded, stored = f'l."{name}"', f'o."{name}"'
         if name not in old:
@@ -148,38 +195,17 @@ def changed_columns(build: duckdb.DuckDBPyConnection, walked: ListResult) -> Cha
             differs.append(f"{loaded} IS DISTINCT FROM {stored}")
         else:
             differs.append(f"{_text(loaded, kind)} IS DISTINCT FROM {_text(stored, old[name])}")
-        is_lost = f"NOT ({is_empty(stored, old[name])}) AND {is_empty(loaded, kind)}"
-        lost.append(f"if({is_lost}, {sql_text(sql_name(name))}, NULL)")
-    return ChangedColumns(" OR ".join(differs), lost)
-
-
-def is_empty(value: str, kind: str) -> str:
-    """Whether a value of a type is none, as SQL: an empty text, list or object is no value."""
-    is_blank = f"coalesce({value}, '') IN ('', '[]', '{{}}')"
-    return f"({is_blank})" if kind == "VARCHAR" else f"({value} IS NULL)"
-
-
-def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts:
-    """Counts what a merge would change."""
-    resource = walked.resource
-    differ = changed_columns(build, walked).differ
-    sql = f"""
-        SELECT count(*) FILTER (o.id IS NULL),
-            count(*) FILTER (l.id IS NOT NULL AND o.id IS NOT NULL AND ({differ})),
-            count(*) FILTER (l.id IS NULL AND o._missing_since IS NULL),
-            count(*) FILTER (o.id IS NOT NULL AND o._missing_since IS NULL)
-        FROM {LOADED}."{resource}" l FULL JOIN raw."{resource}" o ON l.id = o.id"""
-    ((added, changed, missing, known),) = build.execute(sql).fetchall()
-    newly_missing = missing if walked.verdict == "complete" else 0
-    return MergeCounts(added, changed, missing, known, newly_missing)
-
-
-def absent_ids(build: duckdb.DuckDBPyConnection, walked: ListResult) -> list[str]:
-    """The ids of some known records that a walked list has no more."""
-    sql = f"""
-        SELECT o.id FROM raw."{walked.resource}" o ANTI JOIN {LOADED}."{walked.resource}" l ON l.id = o.id
-        WHERE o._missing_since IS NULL ORDER BY o.id LIMIT {_EXAMPLES}"""
-    return [str(key) for (key,) in build.execute(sql).fetchall()]
+        is_lost = f"NOT {is_empty(stored, old[name])} AND {is_empty(loaded, kind)}"
+        had_value = f"NOT {is_empty(stored, old[name])} AND NOT {is_zero(stored, old[name])}"
+        has_value = f"NOT {is_empty(loaded, kind)} AND NOT {is_zero(loaded, kind)}"
+        quoted = sql_text(sql_name(name))
+        lost.append(f"if({is_lost}, {quoted}, NULL)")
+        gained.append(f"if({has_value} AND NOT ({had_value}), {quoted}, NULL)")
+    return _Differences(
+        " OR ".join(differs),
+        f"concat_ws(' ', {', '.join(lost)})",
+        f"concat_ws(' ', {', '.join(gained)})",
+    )
 
 
 def shrink_reason(walked: ListResult, counts: MergeCounts) -> str:

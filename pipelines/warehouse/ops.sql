@@ -64,7 +64,7 @@ CREATE TABLE IF NOT EXISTS ops.column_values (
 );
 
 CREATE TABLE IF NOT EXISTS ops.recent_rows (
-    resource VARCHAR, kind VARCHAR, batch BIGINT, id VARCHAR, lost VARCHAR
+    resource VARCHAR, kind VARCHAR, batch BIGINT, id VARCHAR, lost VARCHAR, gained VARCHAR
 );
 
 CREATE TABLE IF NOT EXISTS ops.recent_shares (

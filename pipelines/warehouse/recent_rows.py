@@ -15,15 +15,14 @@ change of the platform.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 import duckdb
 
 from orderbridge.pipelines.warehouse import ops
-from orderbridge.pipelines.warehouse.load import LOADED
-from orderbridge.pipelines.warehouse.merge import MergeCounts, changed_columns
+from orderbridge.pipelines.warehouse.merge import DIFFERING_ROWS, MergeCounts
 from orderbridge.pipelines.warehouse.sql import sql_text
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.kinds import KINDS as INPUT_KINDS
@@ -39,7 +38,7 @@ BATCHES_KEPT: Final = 30
 MASS_SHARE: Final = 0.5
 """Part of a list from which its new or changed rows are no batch: the judgement of all rows is theirs as well."""
 RECENT: Final = "recent"
-"""The table of the rows that are counted: `batch`, `id`, and `lost`, the columns that lost their value."""
+"""The table of the rows that are counted: `batch`, `id`, `lost` and `gained`, see `merge.DIFFERING_ROWS`."""
 ALL_ROWS: Final = (
     'SELECT id FROM raw."{}" WHERE _missing_since IS NULL ORDER BY hash(id) LIMIT 20_000'
 )
@@ -53,11 +52,11 @@ _CREATED: Final = frozenset(
 """The lists whose records the interface creates."""
 _RECENT: Final = f"""
     CREATE OR REPLACE TEMP TABLE {RECENT} AS
-    SELECT batch, id, string_agg(lost, ' ') AS lost FROM ops.recent_rows
+    SELECT batch, id, string_agg(lost, ' ') AS lost, string_agg(gained, ' ') AS gained FROM ops.recent_rows
     WHERE resource = {{resource}} AND kind = '{{kind}}' GROUP BY batch, id"""
-_FIRST: Final = (
-    f"CREATE OR REPLACE TEMP TABLE {RECENT} AS SELECT 0 AS batch, id, '' AS lost FROM ({{rows}})"
-)
+_FIRST: Final = f"""
+    CREATE OR REPLACE TEMP TABLE {RECENT} AS
+    SELECT 0 AS batch, id, '' AS lost, '' AS gained FROM ({{rows}})"""
 _LAST_BATCH: Final = """
     SELECT max(batch), count(*) FILTER (batch = (
         SELECT max(batch) FROM ops.recent_rows WHERE resource = $resource AND kind = $kind))
@@ -82,7 +81,7 @@ _NO_PLACE: Final = ""
 def mark_recent_rows(
     build: duckdb.DuckDBPyConnection, walked: ListResult, counts: MergeCounts
 ) -> None:
-    """Records the rows of a list that are new or changed, before they are merged.
+    """Records the rows of a list that are new or changed, as `merge.compare` has just found them.
 
     Those of a pull begin a batch where the last one was judged and is large enough; else they are added to it.
     """
@@ -95,15 +94,10 @@ def mark_recent_rows(
         stream = {"resource": walked.resource, "kind": kind}
         batch = _batch_of_pull(build, stream)
         build.execute(_FORGET, {**stream, "batch": batch})
-        columns = changed_columns(build, walked)
-        where = "o.id IS NULL" if kind == "new" else f"o.id IS NOT NULL AND ({columns.differ})"
-        lost = f"concat_ws(' ', {', '.join(columns.lost)})" if columns.lost else "''"
         build.execute(
             f"""INSERT INTO ops.recent_rows BY NAME
-            SELECT $resource AS resource, $kind AS kind, $batch AS batch, l.id,
-                {"''" if kind == "new" else lost} AS lost
-            FROM {LOADED}."{walked.resource}" l LEFT JOIN raw."{walked.resource}" o ON l.id = o.id
-            WHERE {where}""",
+            SELECT $resource AS resource, $kind AS kind, $batch AS batch, id, lost, gained FROM {DIFFERING_ROWS}
+            WHERE is_new = ($kind = 'new')""",
             {**stream, "batch": batch},
         )
 
@@ -135,12 +129,14 @@ class Measure:
             be, the count of the table (`orders`) is enough.
         is_large: whether a share that is smaller than before is so by enough to matter.
         first: the rows (SQL) that the first batch of a kind is compared with; no key where it is not judged.
+        is_expected: whether a share that is smaller than this one is no news at a place.
     """
 
     name: str
     count: Callable[[RowKind], Iterable[Count]]
     is_large: Callable[[Share, Share], bool]
-    first: Mapping[RowKind, str]
+    first: Mapping[RowKind, str] = field(default_factory=dict)
+    is_expected: Callable[[RowKind, str, Share], bool] = lambda kind, place, before: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +218,7 @@ class RecentRows:
             stored = self._stored(measure, kind)
             counted = self._counted(measure, kind)
             if stored:
-                records = self._judged(measure, stored, counted, is_accepted)
+                records = self._judged(measure, kind, stored, counted, is_accepted)
             else:
                 records = self._first(measure, kind, counted)
             self._record(measure, kind, stored, records)
@@ -258,6 +254,7 @@ class RecentRows:
     def _judged(
         self,
         measure: Measure,
+        kind: RowKind,
         stored: Records,
         counted: Batches,
         is_accepted: Callable[[str, datetime], bool],
@@ -279,7 +276,10 @@ class RecentRows:
                     for one in _earlier(records, last, place)
                     if not is_accepted(place, one.recorded_at)
                 ]
-                records[last, place] = self._recorded(share, _before(measure, share, earlier))
+                before = _before(measure, share, earlier)
+                if before is not None and measure.is_expected(kind, place, before):
+                    before = None
+                records[last, place] = self._recorded(share, before)
         return {
             key: one
             for key, one in records.items()

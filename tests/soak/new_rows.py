@@ -192,7 +192,10 @@ class NewRows(NightlyPull):
             self._corrected(order) if order["id"] in self.right else order for order in self.orders
         ]
         for rule, detail in self._night():
-            if not detail.startswith("orders__lines: data"):  # what wrapped the lines is gone
+            is_of_new_form = (
+                detail.startswith("orders__lines: data") or "different values" in detail
+            )
+            if not is_of_new_form:  # what the new form brought is gone, and that is a loss too
                 yield f"night {self.number}: {name}, corrected, and still: {rule} {detail}"
 
     def _corrected(self, order: Row) -> Row:

@@ -12,9 +12,9 @@ import pytest
 
 from orderbridge.pipelines.warehouse import merge, ops
 from orderbridge.pipelines.warehouse.accepted import Acceptance, Accepted
-from orderbridge.pipelines.warehouse.column_values import recent_losses
 from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
 from orderbridge.pipelines.warehouse.recent_rows import RecentRows, mark_recent_rows
+from orderbridge.pipelines.warehouse.recent_values import recent_losses
 from orderbridge.sources.extract.result import ListResult
 from tests.pipelines.bridge import bridge
 
@@ -149,16 +149,27 @@ def test_three_orders_a_night_are_judged_together(shop: Shop) -> None:
     assert found == [[], [], gone(9), gone(12), gone(15)]
 
 
-def test_a_field_that_is_filled_later_is_no_news() -> None:
+@pytest.mark.parametrize("per_night", [5, 25])
+def test_a_field_that_is_filled_later_is_no_news(per_night: int) -> None:
     shop = Shop()
-    shop.add(25, delivered=None)  # the newest are not delivered yet
+    shop.add(per_night, delivered=None)  # the newest are not delivered yet
     assert shop.night() == []
     for night in range(21):
-        waiting = [one for one in shop.orders if one["delivered"] is None]
-        if night % 7 < 5:  # nothing is delivered at weekends
-            for order in waiting:
+        is_weekday = night % 7 < 5
+        if is_weekday:
+            for order in shop.orders:
                 order["delivered"] = "x"
-        shop.add(25, delivered="x" if night % 7 < 5 else None)
+        shop.add(per_night // 5, delivered=None)
+        shop.add(per_night * 4 // 5, delivered="x" if is_weekday else None)
+        assert shop.night() == [], night
+
+
+def test_what_few_lines_have_is_no_news_in_new_orders(shop: Shop) -> None:
+    without: list[str | None] = [None]
+    for night in range(6):
+        skus = ["sku"] if night < 5 else without
+        new = shop.add(30)
+        shop.lines |= {str(one["id"]): skus if n % 5 else without for n, one in enumerate(new)}
         assert shop.night() == [], night
 
 
