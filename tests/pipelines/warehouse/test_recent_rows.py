@@ -167,7 +167,7 @@ def test_a_field_that_is_filled_later_is_no_news(per_night: int) -> None:
 def test_what_few_lines_have_is_no_news_in_new_orders(shop: Shop) -> None:
     without: list[str | None] = [None]
     for night in range(6):
-        skus = ["sku"] if night < 5 else without
+        skus: list[str | None] = ["sku"] if night < 5 else without
         new = shop.add(30)
         shop.lines |= {str(one["id"]): skus if n % 5 else without for n, one in enumerate(new)}
         assert shop.night() == [], night
