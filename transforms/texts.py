@@ -35,10 +35,8 @@ def tidied(texts: pd.Series[str]) -> pd.Series[str]:
     if is_other.any():
         visible = plain[is_other].str.replace(_INVISIBLE, "", regex=True)
         plain = plain.copy()
-        # An Arrow kernel: pandas' calls Python for each text.
-        plain[is_other] = column(
-            pc.utf8_normalize(array(visible), form="NFC"), visible.index
-        ).str.strip()
+        # Not by Arrow's kernel: before pyarrow 26, its NFC decomposes letters.
+        plain[is_other] = visible.str.normalize("NFC").str.strip()
     return without_blank(plain)
 
 
