@@ -158,7 +158,10 @@ def login_question(logins: Mapping[str, Share], answer: Answer | None) -> Questi
     """
     if not any(share.rows for share in logins.values()):
         return None
-    words = {"email": "an e-mail address of their own", "code": "a login code of their own"}
+    words = {
+        "email": "an e-mail address that no other has",
+        "code": "a login code that no other has",
+    }
     choices: list[Choice] = []
     for mode, share in logins.items():
         against = ""
@@ -173,7 +176,7 @@ def login_question(logins: Mapping[str, Share], answer: Answer | None) -> Questi
         LOGIN_MODE,
         tuple(choices),
         proposal,
-        reason="the customers do not show it",
+        reason="the list of customers does not decide it",
         is_only_proposed=True,
     )
     return question(evidence, answer)

@@ -65,7 +65,7 @@ def listed(asked: Sequence[AskedQuestion]) -> list[str]:
         lines.append(f"and {count} more that begin with {kind}:, all with --csv FILE")
     lines.append(f"to see one: orderbridge questions {shlex.quote(asked[0].id)}")
     if any(one.is_confirmable for one in asked):
-        lines.append("to confirm what is proposed: orderbridge answer --proposed")
+        lines.append("to confirm what is assumed or proposed: orderbridge answer --proposed")
     return lines
 
 

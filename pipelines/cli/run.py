@@ -99,7 +99,7 @@ def first_questions() -> list[str]:
     if not asked:
         return []
     return [
-        "what values mean, until you answer (open is null, assumed is used):",
+        "what values mean, until you answer (open: left empty; assumed: used as it is shown):",
         *(f"  {line}" for line in listed(asked)),
     ]
 

@@ -98,16 +98,20 @@ def pair_of(question: str) -> str:
 def _asked(pair: Mapping[str, Any]) -> AskedQuestion:
     names = [pair["platform_name"], pair["platform_fiscal_name"]]
     platform = ", ".join(filter(None, names)) or "no name"
-    reason = f"line {pair['line']}, weight {pair['weight']}: equal {pair['agreeing'] or 'nothing'}"
-    different = f"; differs: {pair['differences']}" if pair["differences"] else ""
+    erp = pair["erp_name"] or "no name"
+    differences = pair["differences"]
+    records = f"in the ERP {erp}, on the platform {platform}"
+    if differences:
+        records += f"; different (ERP / platform): {differences}"
     return AskedQuestion(
         id=question_of(pair["pair"]),
         text="Are this line of the ERP's file and this customer of the platform the same?",
         state="open",
-        reason=reason,
+        reason=f"line {pair['line']}: equal {pair['agreeing'] or 'nothing'}",
         choices=[
-            Choice("same", f"in the ERP: {pair['erp_name'] or 'no name'}"),
-            Choice("different", f"on the platform: {platform}{different}"),
+            Choice("same", "one customer: the two are compared"),
+            Choice("different", "two customers: the two are never matched"),
         ],
         holds_up=("the match of this line",),
+        note=records,
     )

@@ -300,7 +300,7 @@ class ReconcileSettings(Section, prefix="reconcile."):
         "time zone (IANA name) of days and months; UTC if not set, and times without an offset stay unproven",
         "Europe/Madrid",
         default=None,
-        asks="In which time zone does the platform write times, and do you count days and months?",
+        asks="In which time zone do your days and months begin, and are times that say none?",
         holds_up=(
             "bi.orders.ordered_date",
             "bi.revenue_by_day.ordered_date",

@@ -164,7 +164,7 @@ def test_how_customers_log_in_is_proposed_where_they_have_what_one_way_needs_and
     broken = asked(10, 90, by_email)
     assert (
         broken.reason
-        == "email is kept, but 10 of 100 customers have an e-mail address of their own"
+        == "email is kept, but 10 of 100 customers have an e-mail address that no other has"
     )
     assert login_question({"email": Share(0, 0), "code": Share(0, 0)}, None) is None
 

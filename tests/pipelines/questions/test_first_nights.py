@@ -87,7 +87,7 @@ def test_a_first_run_ends_with_what_is_assumed_and_open_and_a_second_one_does_no
     assert first.code == 0, first.err
     _, _, screen = first.out.partition("what values mean, until you answer")
     assert "assumed reconcile.timezone UTC is used" in " ".join(screen.split())
-    assert "to confirm what is proposed: orderbridge answer --proposed" in screen
+    assert "to confirm what is assumed or proposed: orderbridge answer --proposed" in screen
     assert "what values mean" not in night(fresh, "run").out
 
 
