@@ -369,12 +369,12 @@ def _against(
     if name not in _EXAMINED:
         return "", True
     share = columns.share(column)
-    if rows and is_broken(share, answer.share):
-        return f"{column} is kept, but {columns.given(column)} have a value", True
     recent = _broken_since(share, columns.recent.get(name, ()))
     if recent is not None:
         words = f"{recent.hits} of {recent.rows} new orders have a value"
         return f"{column} is kept, but {words}", True
+    if rows and is_broken(share, answer.share):
+        return f"{column} is kept, but {columns.given(column)} have a value", True
     return "", True
 
 
