@@ -106,7 +106,7 @@ def _check_version(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     if written_by and _minor_version(written_by) > _minor_version(__version__) > ():
         raise UsageError(
             f"{file} was written by a newer orderbridge ({written_by}); this one is {__version__}",
-            f"Install that version or a newer one: pip install 'orderbridge>={written_by}'",
+            "Install that version or a newer one. In its checkout: git pull && make setup",
         )
 
 
