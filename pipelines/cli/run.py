@@ -133,7 +133,8 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
         listed = f"findings: {shown}{kept}{new}; --verbose lists them, orderbridge report says what to do"
         lines += [listed, *(f"  {one}" for one in reconciled.named)] if shown else []
         lines += [new_question(one) for one in reconciled.new_questions]
-        lines += first_questions() if reconciled.is_first else []
+        if reconciled.is_first and result.ledger_error is None:  # evidence of some is in the ledger
+            lines += first_questions()
         lines += (
             reconcile_command.match_lines(reconciled.match, brief=True) if reconciled.match else []
         )

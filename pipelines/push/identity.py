@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ import msgspec
 from orderbridge.pipelines.ledger.keys import key_hashes, salted
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.sources.contract import CUSTOMER, LISTS
+from orderbridge.sources.decode.rows import InvalidRow, array_items, object_members, parse
 from orderbridge.sources.errors import HttpRejected, UsageError
 from orderbridge.sources.extract.legacy_pages import ASSUMED_END_STATUSES
 from orderbridge.sources.http.client import Client
@@ -209,11 +211,24 @@ def _rows(body: bytes) -> list[Row]:
     try:
         page = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise BrokenBody("not JSON") from None
+        return _readable_rows(body)
     rows = page.get("data") if isinstance(page, dict) else page
     if not isinstance(rows, list):
         raise BrokenBody("no rows")
     return [row for row in rows if isinstance(row, dict)]
+
+
+def _readable_rows(body: bytes) -> list[Row]:
+    """The rows of a page one by one, without those that cannot be read, such as one that is nested too deep."""
+    try:
+        items = array_items(dict(object_members(body)).get(b'"data"', b""))
+    except ValueError:
+        raise BrokenBody("not JSON") from None
+    rows: list[Row] = []
+    for item in items:
+        with suppress(InvalidRow):
+            rows.append(parse(item))
+    return rows
 
 
 def _text(value: object) -> str:

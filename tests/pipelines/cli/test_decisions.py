@@ -235,7 +235,7 @@ def test_pairs_are_questions_answered_one_by_one_or_by_the_spreadsheet_of_before
     assert [line[14:].split("  ")[0] for line in listed.splitlines()[:2]] == ids
     assert not [word for word in ("Núria", "email: x") if word in listed], "no values in a list"
     shown = run(project, "questions", ids[1]).out
-    assert ("Núria" in shown, "differs: email: x" in shown) == (True, True)
+    assert ("Núria" in shown, "different (ERP / platform): email: x" in shown) == (True, True)
     assert run(project, "answer", ids[1], "same", "--who", "ana", "--why", "by phone").code == 0
     assert run(project, "answer", ids[1], "perhaps").code == 2
     kept = read_reviews()["code 007 = 2"]
