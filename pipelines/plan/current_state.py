@@ -13,19 +13,21 @@ from collections.abc import Set
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import Plan, ReadState
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import Row, open_table
 from orderbridge.sources.files.formulas import neutralize
-from orderbridge.sources.settings import DataSource, LegacySettings, find_root
-from orderbridge.transforms.frames import array, from_arrow
+from orderbridge.sources.settings import DataSource, LegacySettings, find_root, is_set
+from orderbridge.transforms.frames import TEXT, Column, array, from_arrow
+from orderbridge.transforms.keys import canonical_id
 from orderbridge.transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
 
 if TYPE_CHECKING:
@@ -44,16 +46,24 @@ class CurrentCustomers:
     """The platform's customers that are not missing: `KNOWN`, `KNOWN_DOCUMENTS`, and how they were read.
 
     `missing` are the keys of those that are.
-
-    `price_lists` are the ids of the active price lists, text; empty unless their list is proven complete. Only numbers:
-    a customer's `priceListId` is one, and cannot be compared with other ids.
     """
 
     rows: pd.DataFrame
     missing: pd.DataFrame
     documents: pd.DataFrame
     read: ReadState
-    price_lists: pa.Array
+    price_lists: KnownPriceLists
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPriceLists:
+    """The ids of the active price lists, text, that those of new customers are compared with.
+
+    `gap` says why they are not compared; empty if they are.
+    """
+
+    ids: pa.Array
+    gap: str = ""
 
 
 def current_customers(path: Path, host: str) -> CurrentCustomers:
@@ -64,8 +74,6 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
     """
     # DuckDB, which takes time to import, is not needed without a warehouse
     from orderbridge.pipelines.warehouse.build import open_warehouse
-    from orderbridge.pipelines.warehouse.coverage import coverage_gap
-    from orderbridge.pipelines.warehouse.ops import last_reads
 
     if not path.exists():
         raise UsageError(
@@ -74,17 +82,15 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
         )
     with open_warehouse(path) as warehouse:
         last_read = list_read(warehouse, path, host, "customers")
-        customers, missing, documents, price_lists = (
+        customers, missing, documents = (
             from_arrow(warehouse.sql(sql).to_arrow_table())
             for sql in (
                 f"SELECT {_columns(KNOWN)} FROM raw.customers WHERE _missing_since IS NULL ORDER BY id",
                 f"SELECT {', '.join(CUSTOMER_KEYS.values())} FROM raw.customers WHERE _missing_since IS NOT NULL",
                 f"SELECT {_columns(KNOWN_DOCUMENTS)} FROM raw.customers__documents ORDER BY customer_id, position",
-                "SELECT id FROM raw.price_lists WHERE _missing_since IS NULL AND regexp_full_match(id, '[0-9]+')",
             )
         )
-        if coverage_gap(warehouse, last_reads(warehouse), "price_lists"):
-            price_lists = price_lists.head(0)
+        price_lists = _price_lists(warehouse, customers["price_list_id"])
     read = ReadState(
         run_id=last_read.run_id,
         at=last_read.ended_at.astimezone(UTC).isoformat(timespec="milliseconds"),
@@ -92,7 +98,34 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
         rows=len(customers),
         refused=last_read.quarantined_rows,
     )
-    return CurrentCustomers(customers, missing, documents, read, array(price_lists["id"]))
+    return CurrentCustomers(customers, missing, documents, read, price_lists)
+
+
+def _price_lists(
+    warehouse: duckdb.DuckDBPyConnection, of_customers: Column[Any]
+) -> KnownPriceLists:
+    """The active price lists, if the interface's `priceListId` is one of their ids: those of known customers show it.
+
+    The interface does not show whether both APIs number price lists in the same way.
+    """
+    from orderbridge.pipelines.warehouse.coverage import coverage_gap
+    from orderbridge.pipelines.warehouse.ops import last_reads
+
+    none = pa.array([], TEXT)
+    if not is_set("sources.public_v1"):
+        return KnownPriceLists(none, "sources.public_v1 is not set, whose API lists them")
+    if gap := coverage_gap(warehouse, last_reads(warehouse), "price_lists"):
+        return KnownPriceLists(none, f"{gap} (orderbridge pull price_lists)")
+    listed = from_arrow(
+        warehouse.sql(
+            "SELECT id FROM raw.price_lists WHERE _missing_since IS NULL"
+        ).to_arrow_table()
+    )
+    ids = array(canonical_id(listed["id"]))
+    named = array(canonical_id(of_customers)).drop_null()
+    if not pc.all(pc.is_in(named, value_set=ids)).as_py():
+        return KnownPriceLists(none, "customers on the platform have other ones than those listed")
+    return KnownPriceLists(ids)
 
 
 def list_read(warehouse: duckdb.DuckDBPyConnection, path: Path, host: str, name: str) -> LastRead:

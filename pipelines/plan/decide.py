@@ -35,7 +35,7 @@ from orderbridge.transforms.erp.match_keys import loose_code
 from orderbridge.transforms.frames import BIGINT, TEXT, Column, array, from_arrow, is_repeated
 from orderbridge.transforms.keys import canonical_id
 from orderbridge.transforms.texts import tidied, without_blank
-from orderbridge.transforms.upserts.confirmed import changed_fields, price_jumps
+from orderbridge.transforms.upserts.confirmed import changed_fields, moved_codes, price_jumps
 from orderbridge.transforms.upserts.decisions import (
     CUSTOMER_FIELDS,
     CUSTOMER_KEYS,
@@ -45,6 +45,8 @@ from orderbridge.transforms.upserts.decisions import (
 )
 
 _TEXT: Final = pd.ArrowDtype(TEXT)
+_CODES: Final = ("erpCode", "sku")
+"""Fields of variants that name an article."""
 _DOCUMENT_FIELDS: Final = {
     name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")
 }
@@ -193,11 +195,13 @@ class CustomerDecider(Decider):
         self.suspicious.count("erpCode", "nearly_known", lines.filter(is_near))
         self._new_codes.append(pa.table({"code": codes, "line": lines}))
         named = array(canonical_id(new["priceListId"]))
-        if not len(known := self.current.price_lists):
+        price_lists = self.current.price_lists
+        if price_lists.gap:
             self._unchecked |= set(named.drop_null().to_pylist())
-        else:
-            is_unknown = pc.and_(pc.is_valid(named), pc.invert(pc.is_in(named, value_set=known)))
-            self.suspicious.count("priceListId", "not_listed", lines.filter(is_unknown))
+            return
+        is_listed = pc.is_in(named, value_set=price_lists.ids)
+        is_unknown = pc.and_(pc.is_valid(named), pc.invert(is_listed))
+        self.suspicious.count("priceListId", "not_listed", lines.filter(is_unknown))
 
     def reasons(self) -> list[Reason]:
         """See `Decider`."""
@@ -207,7 +211,8 @@ class CustomerDecider(Decider):
                 "erpCode", "nearly_repeated", array(new.loc[is_repeated(new["code"]), "line"])
             )
         if self._unchecked:
-            note = f"price lists are not read, or not all: {listed(sorted(self._unchecked))} are not checked"
+            gap = self.current.price_lists.gap
+            note = f"price lists are not checked ({listed(sorted(self._unchecked))}): {gap}"
             self.statistics.notes = [*self.statistics.notes, note]
         if self.country is None and any(
             "phone" in found["field"].to_pylist() for found in self.differences
@@ -287,9 +292,17 @@ class UpdateDecider(Decider):
             for name in absolute.keys() - (absolute.keys() if self.always is None else self.always):
                 fields[name] = pc.if_else(array(differs[name]), fields[name], pa.scalar(None, TEXT))
             self._find_jumps(inputs, known, table)
+            self._find_moved_codes(inputs, table)
         outcome = pc.if_else(reduce(pc.or_, map(pc.is_valid, fields.values())), "send", "unchanged")
         to_send = pa.table({"lines": table["lines"], "path": table["path"], **fields})
         return Decision(outcome, to_send, "assumed: last confirmed value")
+
+    def _find_moved_codes(self, inputs: pd.DataFrame, table: pa.Table) -> None:
+        lines = pa.array(first_of(table["lines"].combine_chunks()))
+        for name in _CODES:
+            if name in inputs:
+                is_moved = array(moved_codes(inputs, self.confirmed, name))
+                self.suspicious.count(name, "moved", lines.filter(is_moved))
 
     def _find_jumps(self, inputs: pd.DataFrame, known: pd.DataFrame, table: pa.Table) -> None:
         if "price" in self.increments or "price" not in inputs:

@@ -9,7 +9,7 @@ import pytest
 
 from orderbridge.transforms.frames import TEXT, frame
 from orderbridge.transforms.upserts import decisions as of_plan
-from orderbridge.transforms.upserts.confirmed import changed_fields, price_jumps
+from orderbridge.transforms.upserts.confirmed import changed_fields, moved_codes, price_jumps
 from orderbridge.transforms.upserts.decisions import decide_customers, duplicates, sharing
 from tests.transforms.rows import values
 
@@ -177,3 +177,15 @@ def test_a_price_with_its_point_slipped_is_noticed_up_and_down() -> None:
     assert values(made, "row", "power") == [(0, 2), (1, -1), (3, 3), (5, -2), (7, 1)]
     assert made["before"].tolist()[0] == "19.90"
     assert price_jumps(inputs, frame(CONFIRMED)).empty
+
+
+def test_a_code_has_moved_if_it_was_confirmed_for_others_that_no_longer_have_it() -> None:
+    known = [("v1", '"A"'), ("v2", '"B"'), ("v3", '"C"'), ("v4", '"C"'), ("v5", None)]
+    confirmed = [{"key": key, "field": "sku", "value": value} for key, value in known]
+    confirmed.append({"key": "v9", "field": "erpCode", "value": '"N"'})
+    #       moved from v1; that of v1 too; shared with v4, which has it; as confirmed; new; none
+    inputs = texts(
+        key=["v2", "v1", "v6", "v4", "v7", "v8"], sku=['"A"', '"B"', '"C"', '"C"', '"N"', None]
+    )
+    moved = moved_codes(inputs, frame(CONFIRMED, confirmed), "sku")
+    assert moved.tolist() == [True, True, False, False, False, False]

@@ -60,6 +60,18 @@ def price_jumps(inputs: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
     return typed(jumps.assign(row=rows, power=powers), PRICE_JUMPS)
 
 
+def moved_codes(inputs: pd.DataFrame, confirmed: pd.DataFrame, field: str) -> Column[Any]:
+    """Whether the code of a variant was confirmed for others only, none of which still has it here.
+
+    Arguments as `changed_fields`; `confirmed` has all variants.
+    """
+    codes = inputs[field]
+    known = confirmed.loc[confirmed["field"] == field, "value"]
+    is_as_confirmed = (codes == _last_confirmed(inputs["key"], confirmed, field)).fillna(False)
+    is_known = codes.notna() & codes.isin(known.dropna())
+    return is_known & ~codes.isin(codes[is_as_confirmed])
+
+
 def _last_confirmed(keys: Column[Any], confirmed: pd.DataFrame, field: str) -> Column[Any]:
     """The last confirmed value of a field for each key; null where there is none."""
     known = confirmed.loc[confirmed["field"] == field, ["key", "value"]]

@@ -623,7 +623,36 @@ def test_new_customers_that_may_be_known_ones_are_pointed_out(platform: Bridge) 
         made = customers(rows, listed)
         assert "priceListId" not in {field for field, *_ in suspicious(made)}, change
         update(platform, f"UPDATE raw.price_lists SET id = '{known}'")
-    assert f"not all: -1, {known}, 99999 are not checked" in summary_of(made)
+    gap = "price_lists: unproven (orderbridge pull price_lists)"
+    assert f"price lists are not checked (-1, {known}, 99999): {gap}" in summary_of(made)
+
+
+def test_price_lists_are_checked_only_where_those_of_all_known_customers_are_listed(
+    platform: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = platform.one("SELECT id FROM raw.price_lists")
+    listed = CUSTOMERS.replace('"phone"', '"priceListId"')
+
+    def checked() -> tuple[bool, str]:
+        made = customers(f"L1;Ana;a@example.com;{known};\nL2;Eva;e@example.com;99999;\n", listed)
+        assert made.manifest.operations == 2
+        notes = [note for note in made.statistics.notes if "price lists" in note]
+        return ("priceListId", "not_listed", 1, [3]) in suspicious(made), "".join(notes)
+
+    assert checked() == (True, "")
+    update(
+        platform,
+        "UPDATE raw.customers SET price_list_id = '4711' WHERE id = (SELECT min(id) FROM raw.customers)",
+    )
+    gap = "customers on the platform have other ones than those listed"
+    assert checked() == (False, f"price lists are not checked (1, 99999): {gap}")
+    update(platform, f"UPDATE raw.customers SET price_list_id = '{known}'")
+    assert checked() == (True, "")
+    monkeypatch.delenv("SOURCES__PUBLIC_V1__BASE_URL")
+    monkeypatch.delenv("SOURCES__PUBLIC_V1__API_KEY")
+    is_checked, note = checked()
+    assert not is_checked
+    assert note.endswith("sources.public_v1 is not set, whose API lists them")
 
 
 def test_what_others_typed_into_the_platform_is_counted_and_no_cell_of_a_plan_runs_in_a_spreadsheet(
