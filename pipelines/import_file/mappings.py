@@ -10,10 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from orderbridge.pipelines.import_file.lookup_proposal import (
+    are_ids,
+    propose_lookup,
+    tables_beside,
+)
+from orderbridge.pipelines.import_file.marks import AskYes, Marks, boolean_columns, with_marks
 from orderbridge.pipelines.imports.open import check_filled, count_reject_columns, open_input_table
 from orderbridge.pipelines.mapping import MappedColumn, load, propose, sample, to_toml
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
@@ -59,9 +65,9 @@ def find_mapping(
     fitting: list[tuple[bool, bool, int, int, Path]] = []
     unused: list[str] = []
     # one that does not exist is a link to what a person gave, and has removed
-    for kept in filter(Path.exists, (warehouse_path().parent / FOLDER).glob(f"{kind}*.toml")):
+    for kept in filter(Path.exists, _folder().glob(f"{kind}*.toml")):
         path = kept.resolve()
-        mapping = load(path, kind, lookups)
+        mapping = load(path, kind, allowed_lookups(path, file, lookups))
         if sheet and mapping.read_options.sheet != sheet:
             continue
         try:
@@ -87,18 +93,35 @@ def find_mapping(
     return max(fitting)[-1] if fitting else None
 
 
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who is asked about a new file: each question returns None where nobody can be asked.
+
+    Attributes:
+        columns: for the columns that match no field.
+        totals: what lines of totals are.
+        yes: whether something is so.
+    """
+
+    columns: AskColumns = lambda proposed, samples: None
+    totals: AskTotals = lambda lines: None
+    yes: AskYes = lambda question: None
+
+
 def new_mapping(
     kind: KindName,
     file: Path,
     passwords: Literal["mail", "file"] | None,
-    ask: AskColumns,
-    ask_totals: AskTotals,
+    person: Person,
     sheet: str = "",
+    lookups: Collection[Path] = (),
 ) -> ColumnMapping | None:
     """A mapping proposed for a file and completed by a person; None if it is not complete and nobody can be asked.
 
+    `lookups` are files that may have ids which the file lacks, beside those in its folder.
+
     Raises:
-        UsageError: the file cannot be read, or no column is recognised as an id that the platform requires.
+        UsageError: the file cannot be read, or nothing fills an id that the platform requires.
     """
     table = open_input_table(file, ReadOptions(sheet=sheet or None), None)
     samples = sample(table)
@@ -106,11 +129,14 @@ def new_mapping(
         passwords
     )
     proposed = replace(proposed, read_options=replace(proposed.read_options, sheet=sheet or None))
+    proposed = _with_lookup(file, table, proposed, lookups, person.yes)
     if proposed.unknown:
-        filled = [path for column in proposed.columns.values() for path in column.paths]
-        check_filled(file, proposed, filled, [field.name for field in KINDS[kind].operation.params])
-        answers = ask(proposed, samples)
+        ids = _missing_ids(proposed)
+        if not all(_may_hold(proposed, path, samples) for path in ids):
+            check_filled(file, proposed, _filled(proposed), ids)
+        answers = person.columns(proposed, samples)
         if answers is None:
+            check_filled(file, proposed, _filled(proposed), ids)
             return None
         columns = proposed.columns | {
             name: MappedColumn(name, field) for name, field in answers.items()
@@ -118,25 +144,94 @@ def new_mapping(
         proposed = replace(proposed, columns=columns, unknown=(), contested={})
     used = table.with_cell_rules(dict.fromkeys(proposed.used_columns, CellRules()))
     totals: list[int] = []
-    for _ in used.batches(
+    marks = {name: Marks() for name in boolean_columns(proposed)}
+    for batch in used.batches(
         on_reject=lambda row: totals.append(row.line) if row.code == "totals" else None
     ):
-        pass
-    if totals and (answer := ask_totals(totals)) is not None:
+        for name, found in marks.items():
+            found.add(batch[name])
+    if totals and (answer := person.totals(totals)) is not None:
         proposed = replace(proposed, read_options=replace(proposed.read_options, totals=answer))
-    return proposed
+    return with_marks(proposed, marks, person.yes)
+
+
+def _filled(mapping: ColumnMapping) -> list[str]:
+    """The fields that columns and lookups fill."""
+    of_columns = [path for column in mapping.columns.values() for path in column.paths]
+    return of_columns + [path for lookup in mapping.lookups for path in lookup.give]
+
+
+def _missing_ids(mapping: ColumnMapping) -> list[str]:
+    """The ids of the request's path that nothing fills."""
+    filled = _filled(mapping)
+    params = KINDS[mapping.kind].operation.params
+    return [field.name for field in params if field.name not in filled]
+
+
+def _may_hold(mapping: ColumnMapping, path: str, samples: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a column that matches no field may hold these ids."""
+    return any(are_ids(mapping.kind, path, samples[name]) for name in mapping.unknown)
+
+
+def _with_lookup(
+    file: Path,
+    table: SourceTable,
+    proposed: ColumnMapping,
+    lookups: Collection[Path],
+    ask_yes: AskYes,
+) -> ColumnMapping:
+    """The mapping with a lookup for ids that the file lacks, if one fits and a person agrees.
+
+    Raises:
+        UsageError: one fits, and nobody can be asked.
+    """
+    missing = _missing_ids(proposed)
+    if not missing:
+        return proposed
+    found = propose_lookup(table, proposed, missing, [*lookups, *tables_beside(file)])
+    if found is None:
+        return proposed
+    answer = ask_yes(found.question)
+    if answer is None and not any(_may_hold(proposed, path, sample(table)) for path in missing):
+        raise UsageError(
+            f"{file.name}: no column fills {', '.join(missing)}",
+            f"{found.question} Import the file once in a terminal, where this is asked, or write [[lookup]] in a "
+            "mapping (docs/mapping.md).",
+        )
+    return replace(proposed, lookups=(found.lookup,)) if answer else proposed
 
 
 def keep_mapping(mapping: ColumnMapping) -> Path:
     """Writes a mapping to the folder of mappings, under the first free name. Raises UsageError."""
     with _new_path(mapping.kind) as path:
-        write_private(path, to_toml(mapping).encode())
+        lookups = tuple(
+            replace(lookup, file=os.path.relpath(lookup.path, path.parent.resolve()))
+            for lookup in mapping.lookups
+        )
+        write_private(path, to_toml(replace(mapping, lookups=lookups)).encode())
     return path
+
+
+def is_kept(path: Path) -> bool:
+    """Whether a mapping is one that an import has kept, and no link to a person's own."""
+    return path.parent == _folder().resolve() and not path.is_symlink()
+
+
+def allowed_lookups(mapping: Path, file: Path, lookups: Collection[Path]) -> tuple[Path, ...]:
+    """The lookup files that a mapping may read outside its folder.
+
+    They are those given, and for a kept mapping, whose lookup a person agreed to, those beside the input.
+    """
+    return (*lookups, *tables_beside(file)) if is_kept(mapping) else tuple(lookups)
+
+
+def _folder() -> Path:
+    return warehouse_path().parent / FOLDER
 
 
 def keep_given_mapping(kind: KindName, path: Path) -> None:
     """Links a mapping that a person gave from the folder of mappings, for the next file. Raises UsageError."""
-    target, folder = path.resolve(), warehouse_path().parent.resolve() / FOLDER
+    target, folder = path.resolve(), _folder().resolve()
     if target.parent == folder or (target.parent / MANIFEST_FILE).exists():
         return  # kept already, or that of a plan
     links = [
@@ -154,7 +249,7 @@ def keep_given_mapping(kind: KindName, path: Path) -> None:
 @contextmanager
 def _new_path(kind: str) -> Iterator[Path]:
     """A free path in the folder of mappings. Raises UsageError."""
-    folder = warehouse_path().parent / FOLDER
+    folder = _folder()
     hint = (
         "Free space or make the folder writable, or pass a mapping file of your own with --mapping."
     )

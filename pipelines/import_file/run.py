@@ -22,13 +22,17 @@ from orderbridge.pipelines.import_file.mappings import (
     AskColumns,
     AskTotals,
     OnStep,
+    Person,
+    allowed_lookups,
     find_mapping,
+    is_kept,
     keep_given_mapping,
     keep_mapping,
     new_mapping,
 )
+from orderbridge.pipelines.import_file.marks import AskYes
 from orderbridge.pipelines.import_file.result import write_result
-from orderbridge.pipelines.imports import Inputs, open_inputs
+from orderbridge.pipelines.imports import Inputs, OtherCurrency, open_inputs
 from orderbridge.pipelines.ledger.push_log import publish_push_log
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping, load
@@ -85,6 +89,7 @@ class ImportSteps:
         on_step: called with the name of a step and what it does.
         ask_columns: asks a person for the columns that match no field.
         ask_totals: asks a person what lines of totals are.
+        ask_yes: asks a person whether something about the file is so.
         ask_passwords: asks a person how new customers get a password; None if nobody can be asked.
     """
 
@@ -95,6 +100,7 @@ class ImportSteps:
     on_step: OnStep = lambda step, text: None
     ask_columns: AskColumns = lambda proposed, samples: None
     ask_totals: AskTotals = lambda lines: None
+    ask_yes: AskYes = lambda question: None
     ask_passwords: Callable[[], Passwords | None] = lambda: None
 
 
@@ -152,7 +158,11 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
                 password_source(options, inputs)
                 _pull_list(options.kind, options.max_age_h, steps)
 
-        made = make_plan(options, on_inputs=pull)
+        try:
+            made = make_plan(options, on_inputs=pull)
+        except OtherCurrency as error:
+            options = _with_currency(options, error, steps)
+            made = make_plan(options, on_inputs=pull)
         steps.on_plan(made)
         if given is not None:
             keep_given_mapping(options.kind, given)
@@ -203,27 +213,55 @@ def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
             )
     path = find_mapping(options.kind, options.file, options.sheet, options.lookups, steps.on_step)
     if path is not None:
-        kept = load(path, options.kind, options.lookups)
+        lookups = allowed_lookups(path, options.file, options.lookups)
+        kept = load(path, options.kind, lookups)
         sheet = f", of the sheet {kept.read_options.sheet}" if kept.read_options.sheet else ""
         steps.on_step("mapping", f"the columns are read as in {path}{sheet}")
-        return replace(options, mapping=path, passwords=_passwords(options, kept, steps))
+        passwords = _passwords(options, kept, steps)
+        return replace(options, mapping=path, lookups=lookups, passwords=passwords)
     kind, file, settings = options.kind, options.file, legacy_settings()
-    mapping = new_mapping(
-        kind, file, options.passwords, steps.ask_columns, steps.ask_totals, options.sheet
-    )
+    person = Person(steps.ask_columns, steps.ask_totals, steps.ask_yes)
+    mapping = new_mapping(kind, file, options.passwords, person, options.sheet, options.lookups)
     if mapping is None:
         return options
     # a mapping that does not do would be found again, and nobody asked
-    open_inputs(kind, file, mapping, login_mode=settings.login_mode, semantics=settings.semantics)
+    inputs = open_inputs(
+        kind, file, mapping, login_mode=settings.login_mode, semantics=settings.semantics
+    )
     options = replace(options, passwords=_passwords(options, mapping, steps))
-    mapping = mapping.with_passwords(options.passwords)
+    mapping = inputs.with_currencies(mapping).with_passwords(options.passwords)
     path = keep_mapping(mapping)
     lines = [
         f"the columns are read as follows, the next time too; to change that, edit {path}",
         *mapping.explain(),
     ]
     steps.on_step("mapping", "\n  ".join(lines))
-    return replace(options, mapping=path)
+    return replace(options, mapping=path, lookups=allowed_lookups(path, file, options.lookups))
+
+
+def _with_currency(
+    options: ImportOptions, error: OtherCurrency, steps: ImportSteps
+) -> ImportOptions:
+    """The options with a kept mapping that has the other currency, if a person says that it is right.
+
+    Raises:
+        OtherCurrency: nobody says so, or the mapping is a person's own.
+    """
+    path = options.mapping
+    if path is None or not is_kept(path):
+        raise error
+    mapping = load(path, options.kind, options.lookups)
+    columns = dict(mapping.columns)
+    for name, change in error.columns.items():
+        question = (
+            f"{name}: amounts in {change.found}, before in {change.named}. "
+            f"Are the platform's amounts in {change.found}?"
+        )
+        if not steps.ask_yes(question):
+            raise error
+        formats = replace(columns[name].formats, currency=change.found)
+        columns[name] = replace(columns[name], formats=formats)
+    return replace(options, mapping=keep_mapping(replace(mapping, columns=columns)))
 
 
 def _passwords(options: ImportOptions, mapping: Mapping, steps: ImportSteps) -> Passwords | None:

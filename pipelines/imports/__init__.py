@@ -7,7 +7,21 @@ No body contains a password, and no reject reason contains a cell's value.
 from __future__ import annotations
 
 from orderbridge.pipelines.imports.inputs import Inputs
-from orderbridge.pipelines.imports.model import Problem, ReadyInputs, RejectedInput, SkippedLine
+from orderbridge.pipelines.imports.model import (
+    OtherCurrency,
+    Problem,
+    ReadyInputs,
+    RejectedInput,
+    SkippedLine,
+)
 from orderbridge.pipelines.imports.open import open_inputs
 
-__all__ = ["Inputs", "Problem", "ReadyInputs", "RejectedInput", "SkippedLine", "open_inputs"]
+__all__ = [
+    "Inputs",
+    "OtherCurrency",
+    "Problem",
+    "ReadyInputs",
+    "RejectedInput",
+    "SkippedLine",
+    "open_inputs",
+]

@@ -68,6 +68,11 @@ class Source:
         return self.column if self.lookup == IN_FILE else ""
 
     @property
+    def has_currency(self) -> bool:
+        """Whether the mapping names the currency of its numbers."""
+        return self.is_number and bool(self.reading.currency) and self.lookup == IN_FILE
+
+    @property
     def is_number(self) -> bool:
         """Whether its cells are parsed as numbers."""
         return self.reading.kind in ("integer", "number")

@@ -58,7 +58,7 @@ class Inputs:
         first_pass = prepared_lines(
             table.with_cell_rules(_cell_rules(bindings)), mapping, bindings.columns
         )
-        self._bindings, remarks = survey(first_pass, bindings)
+        self._bindings, remarks = survey(first_pass, bindings, is_excerpt=table.is_excerpt)
         self.table = table.with_cell_rules(_cell_rules(self._bindings))
         self.notes = [*notes, *remarks]
 
@@ -97,6 +97,16 @@ class Inputs:
             )
             passwords |= {line: secret for line, secret in pairs if secret.strip()}
         return passwords
+
+    def with_currencies(self, mapping: Mapping) -> Mapping:
+        """A mapping with the currency that all numbers of a column have, so that another one is noticed later."""
+        columns = dict(mapping.columns)
+        for source in self._bindings.sources:
+            if source.lookup == IN_FILE and source.is_number and source.reading.currency:
+                column = columns[source.column]
+                formats = replace(column.formats, currency=source.reading.currency)
+                columns[source.column] = replace(column, formats=formats)
+        return replace(mapping, columns=columns)
 
     def complete_mapping(self) -> Mapping:
         """The mapping with what the file proved and whole paths: other rows are then read in the same way."""

@@ -2,12 +2,13 @@
 
 In: a source table, a mapping, and the fields that it fills. Out: batches of the columns that are read, empty cells
 filled from above, with skipped and rejected lines apart; the notation of number columns that do not state one. If all
-do, the first pass reads no line.
+do, and the mapping names no currency, the first pass reads no line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping as Pairs
 from dataclasses import replace
 from typing import Final, NamedTuple, get_args
 
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 
 from orderbridge.pipelines.imports.fields import IN_FILE, Bindings
 from orderbridge.pipelines.imports.groups import blank_lines, filled_down, whole
-from orderbridge.pipelines.imports.model import SkippedLine
+from orderbridge.pipelines.imports.model import CurrencyChange, OtherCurrency, SkippedLine
 from orderbridge.pipelines.mapping import Mapping
 from orderbridge.pipelines.mapping.cells import filled
 from orderbridge.sources.files import RejectedRow, SourceTable
@@ -155,13 +156,37 @@ def _torn(line: int) -> RejectedRow:
     return RejectedRow(line, line, "fill_torn", reason)
 
 
-def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, list[str]]:
-    """Detects notations. Returns the bindings with them, and remarks for a person."""
+def _check_currencies(bindings: Bindings, evidence: Pairs[int, ColumnEvidence]) -> None:
+    """The numbers of a column have the currency that the mapping names.
+
+    Raises:
+        OtherCurrency: all numbers with a currency have another one.
+    """
+    others: dict[str, CurrencyChange] = {}
+    for index, shown in evidence.items():
+        source = bindings.sources[index]
+        signs = shown.signs - {""}
+        if source.has_currency and len(signs) == 1 and source.reading.currency not in signs:
+            others[source.column] = CurrencyChange(source.reading.currency, min(signs))
+    if others:
+        raise OtherCurrency(others, bindings.mapping.path)
+
+
+def survey(
+    lines: Iterable[LineBatch], bindings: Bindings, *, is_excerpt: bool = False
+) -> tuple[Bindings, list[str]]:
+    """Detects notations. Returns the bindings with them, and remarks for a person.
+
+    In an excerpt, single rows with another currency than the mapping's are rejected.
+
+    Raises:
+        OtherCurrency: a column has another currency than the one that the mapping names.
+    """
     sources = list(bindings.sources)
     evidence = {
         index: ColumnEvidence(whole=source.reading.kind == "integer")
         for index, source in enumerate(sources)
-        if source.detects_notation
+        if source.detects_notation or (source.has_currency and not is_excerpt)
     }
     in_file = [index for index in evidence if sources[index].lookup == IN_FILE]
     for index in evidence.keys() - set(in_file):
@@ -171,6 +196,8 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, li
             evidence[index].add(
                 filled(whole(table, sources[index].column), sources[index].reading.empty)
             )
+    if not is_excerpt:
+        _check_currencies(bindings, evidence)
     notes = []
     for index, shown in evidence.items():
         source = sources[index]
@@ -178,8 +205,10 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, li
             signs = tuple(sorted(shown.signs))
             reading = replace(source.reading, currency=shown.currency, signs=signs)
             source = sources[index] = replace(source, reading=reading)
-            if reading.currency:
-                notes.append(f"{source.column}: amounts in {reading.currency}")
+        if source.reading.currency in shown.signs - {""}:
+            notes.append(f"{source.column}: amounts in {source.reading.currency}")
+        if not source.detects_notation:
+            continue
         notation = shown.notation
         if notation is not None:
             sources[index] = replace(source, reading=replace(source.reading, notation=notation))

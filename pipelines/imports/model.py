@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
+
+from orderbridge.sources.errors import UsageError
+
+
+class CurrencyChange(NamedTuple):
+    """The sign or code of the currency that a mapping names, and that of the numbers."""
+
+    named: str
+    found: str
+
+
+class OtherCurrency(UsageError):
+    """Columns whose numbers have another currency than the one that the mapping names.
+
+    Attributes:
+        columns: the change, by column.
+    """
+
+    def __init__(self, columns: Mapping[str, CurrencyChange], mapping: Path | None) -> None:
+        self.columns = columns
+        changes = [
+            f"{name}: amounts in {change.found}, and the mapping names {change.named}"
+            for name, change in columns.items()
+        ]
+        super().__init__(
+            "; ".join(changes),
+            "Nothing was sent. If the platform's amounts are in that currency, change currency of the column in "
+            f"{mapping}; otherwise correct the file.",
+        )
 
 
 class Problem(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from orderbridge.pipelines.mapping.model import (
     Mapping,
     Scalar,
 )
-from orderbridge.pipelines.mapping.propose import propose, sample
+from orderbridge.pipelines.mapping.propose import normalize, propose, sample
 from orderbridge.pipelines.mapping.read import load
 from orderbridge.pipelines.mapping.write import to_toml
 
@@ -25,6 +25,7 @@ __all__ = [
     "Mapping",
     "Scalar",
     "load",
+    "normalize",
     "propose",
     "sample",
     "to_toml",

@@ -185,10 +185,14 @@ class Mapping:
         )
 
     def explain(self) -> list[str]:
-        """One line per column, aligned: the column and the fields it fills."""
+        """One line per column and lookup, aligned: the columns and the fields that they fill."""
         targets = {
             name: f"→ {', '.join(column.paths)}" if column.field else "ignored"
             for name, column in self.columns.items()
         } | dict.fromkeys(self.unknown, "matches no field")
+        targets |= {
+            f"{', '.join(lookup.match)} in {lookup.path.name}": f"→ {', '.join(lookup.give)}"
+            for lookup in self.lookups
+        }
         width = max(map(len, targets), default=0)
         return [f"{name:<{width}}  {target}" for name, target in targets.items()]

@@ -205,7 +205,7 @@ def _outside(mapping: Mapping, path: Path, allowed: Collection[Path]) -> Iterato
         if file in known:
             continue
         is_outside = not file.is_relative_to(folder)
-        if is_outside or _is_private(file, folder):
+        if is_outside or is_private(file, folder):
             where = (
                 "outside of the mapping's folder"
                 if is_outside
@@ -217,7 +217,7 @@ def _outside(mapping: Mapping, path: Path, allowed: Collection[Path]) -> Iterato
             )
 
 
-def _is_private(file: Path, folder: Path) -> bool:
+def is_private(file: Path, folder: Path) -> bool:
     """Whether a file is in a plan, whose passwords are a CSV too, or in a hidden folder such as `.dlt`."""
     parents = [parent for parent in file.parents if parent.is_relative_to(folder)]
     is_hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)

@@ -41,6 +41,8 @@ class Desk:
     said: list[str] = field(default_factory=list)
     totals: Literal["skip", "keep"] | None = None
     asked_totals: list[list[int]] = field(default_factory=list)
+    yes: bool | None = None
+    asked_yes: list[str] = field(default_factory=list)
 
     def write(self, text: str = CUSTOMERS, name: str = "clientes.csv") -> Path:
         file = self.at.folder / name
@@ -64,6 +66,7 @@ class Desk:
             on_step=lambda step, text: self.said.append(f"{step}: {text}"),
             ask_columns=lambda proposed, samples: self.columns,
             ask_totals=self._ask_totals,
+            ask_yes=self._ask_yes,
         )
 
     def _agree(self, plan: Plan, examples: Sequence[str]) -> bool:
@@ -73,6 +76,10 @@ class Desk:
     def _ask_totals(self, lines: Sequence[int]) -> Literal["skip", "keep"] | None:
         self.asked_totals.append(list(lines))
         return self.totals
+
+    def _ask_yes(self, question: str) -> bool | None:
+        self.asked_yes.append(question)
+        return self.yes
 
     def _pull(self, options: PullOptions) -> PullResult:
         self.done.append("pull")

@@ -15,7 +15,12 @@ import pytest
 
 from orderbridge.pipelines.cli import import_file as command
 from orderbridge.pipelines.cli.console import Reporter
-from orderbridge.pipelines.import_file.mappings import find_mapping, keep_mapping, new_mapping
+from orderbridge.pipelines.import_file.mappings import (
+    Person,
+    find_mapping,
+    keep_mapping,
+    new_mapping,
+)
 from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.mapping import Mapping, load, propose, sample
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
@@ -42,7 +47,7 @@ def write(folder: Path, header: str = HEADER, rows: str = ROWS, name: str = "cli
 def asked(folder: Path, answers: dict[str, str | None] | None) -> Mapping | None:
     """The mapping of a file after these answers; None: nobody is there."""
     return new_mapping(
-        "customers", write(folder), "file" if answers else None, lambda *_: answers, lambda _: None
+        "customers", write(folder), "file" if answers else None, Person(columns=lambda *_: answers)
     )
 
 
@@ -276,3 +281,93 @@ def test_a_file_that_lacks_what_is_required_has_no_mapping_and_asks_nothing_in_v
         with pytest.raises(UsageError, match="no column fills email"):
             desk.run(desk.write("Código;Nombre;Zona\n1;Ana;Norte\n"), passwords=None)
     assert not (desk.at.folder / "mappings").exists()
+
+
+def test_ids_under_other_names_are_asked_for_like_any_column(desk: Desk) -> None:
+    file = desk.write("Cód. Prod.;Cód. Var.;PVP\n1;1001;5,50\n1;1002;6,75\n", "articulos.csv")
+    with pytest.raises(UsageError, match="no column fills productId, variantId"):
+        desk.run(file, "variants")  # nobody is there
+    desk.columns = {"Cód. Prod.": "productId", "Cód. Var.": "variantId"}
+    assert desk.run(file, "variants").push.states == {"confirmed": 2}
+    assert desk.at.platform.state.variants[1, 1001].fields["price"] == 5.5
+    desk.columns = None
+    assert desk.run(file, "variants").exit_code == 0, "it is asked once"
+
+
+IDS = "Ref.;product_id;variant_id\n00038;1;1001\n00039;1;1002\n00040;1;1003\n"
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_a_file_with_the_ids_is_proposed_as_a_lookup_and_kept(desk: Desk, is_given: bool) -> None:
+    (desk.at.folder / "other").mkdir()
+    ids = desk.write(IDS, "other/ids.csv" if is_given else "ids.csv")
+    lookups = (ids,) if is_given else ()
+    desk.write("Ref.;product_id;variant_id\n1;1;1001\n2;1;1002\n", "other codes.csv")
+    desk.write("Ref.;Zona\n00038;N\n00039;S\n", "no ids.csv")
+    file = desk.write("SKU;PVP\n00038;5,50\n00039;6,75\n", "articulos.csv")
+    for answer, hint in (
+        (None, "Import the file once in a terminal"),
+        (False, "orderbridge template"),
+    ):
+        desk.yes = answer
+        with pytest.raises(UsageError, match="no column fills productId, variantId") as raised:
+            desk.run(file, "variants", lookups=lookups)
+        assert hint in raised.value.hint
+    desk.yes = True
+    assert desk.run(file, "variants", lookups=lookups).push.states == {"confirmed": 4}
+    assert desk.asked_yes[-1].endswith(
+        f"{ids} has them (productId = product_id, variantId = variant_id): find them by SKU = Ref.? "
+        "2 of 2 lines have a row there."
+    )
+    assert desk.at.platform.state.variants[1, 1002].fields["price"] == 6.75
+    desk.yes = None
+    next_file = desk.write("SKU;PVP\n00038;5,60\n00040;7\n", "articulos-2.csv")
+    assert desk.run(next_file, "variants", lookups=lookups).push.states["confirmed"] >= 2
+    assert desk.at.platform.state.variants[1, 1003].fields["price"] == 7
+    ids.write_text(IDS.replace("1;1001", "1;1004"))
+    made = desk.run(next_file, "variants", lookups=lookups).made
+    assert made is not None
+    assert [(one.code, one.first) for one in made.statistics.suspicious] == [("moved", [2])]
+
+
+def test_a_mark_and_empty_cells_are_yes_and_no_only_if_a_person_says_so(desk: Desk) -> None:
+    rows = "1;1001;x\n1;1002;\n1;1003;X\n"
+    file = desk.write(f"productId;variantId;Exento IVA\n{rows}", "articulos.csv")
+    variants = desk.at.platform.state.variants
+    assert desk.run(file, "variants").push.lines["rejected", "rejected"] == 2, "nobody is there"
+    assert [question.partition(":")[0] for question in desk.asked_yes] == [
+        "Exento IVA has x in 2 lines, and is empty in 1"
+    ]
+    (desk.at.folder / "mappings/variants.toml").unlink()
+    desk.yes = True
+    assert desk.run(file, "variants").exit_code == 0
+    assert [variants[1, n].fields["priceIsTaxExempt"] for n in (1001, 1002, 1003)] == [
+        True, False, True,
+    ]  # fmt: skip
+    (desk.at.folder / "mappings/variants.toml").unlink()
+    desk.asked_yes.clear()
+    desk.run(
+        desk.write(f"productId;variantId;Exento IVA\n{rows}1;1004;quizás\n", "a.csv"), "variants"
+    )
+    assert desk.asked_yes == [], "the whole column is so, or it is not"
+
+
+def test_another_currency_than_the_one_that_is_remembered_is_a_question(desk: Desk) -> None:
+    header, variants = "productId;variantId;PVP\n", desk.at.platform.state.variants
+    desk.run(desk.write(f"{header}1;1001;5,50 €\n", "a.csv"), "variants")
+    in_dollars = desk.write(f"{header}1;1001;$ 6,50\n1;1002;7,5\n", "a-2.csv")
+    for answer in (None, False):
+        desk.yes = answer
+        with pytest.raises(UsageError, match=r"^PVP: amounts in \$, and the mapping names €\n"):
+            desk.run(in_dollars, "variants")
+    assert variants[1, 1001].fields["price"] == 5.5
+    assert (
+        desk.asked_yes == ["PVP: amounts in $, before in €. Are the platform's amounts in $?"] * 2
+    )
+    mixed = desk.write(f"{header}1;1001;6,50 €\n1;1002;$ 7,5\n", "a-3.csv")
+    assert desk.run(mixed, "variants").push.lines["rejected", "rejected"] == 1
+    desk.yes = True
+    assert desk.run(in_dollars, "variants").exit_code == 0
+    assert variants[1, 1001].fields["price"] == 6.5
+    desk.yes = None
+    assert desk.run(desk.write(f"{header}1;1001;$ 8,50\n", "a-4.csv"), "variants").exit_code == 0
