@@ -62,8 +62,11 @@ def command(
         None if sys.stdin.isatty() else notify_settings().url
     )  # a person in front of it sees how it ends
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
+    import_options = ImportOptions(
+        push=push_options, holds_damaged=not sys.stdin.isatty(), **options
+    )
     with notify_failure(url, "import", STOP.exit_code):
-        result = import_file(ImportOptions(push=push_options, **options), steps(reporter))
+        result = import_file(import_options, steps(reporter))
     notify_import(url, result, lines_of(result), STOP.exit_code(result.exit_code))
     print_result("import", lines_of(result), record(result), reporter.style)
     error = result.push.error or result.error
@@ -92,7 +95,7 @@ def steps(reporter: Reporter) -> ImportSteps:
         reporter.event("planned", "\n".join(lines), **plan_command.record(made))
 
     questions: dict[str, Any] = {
-        "ask_columns": ask_columns, "ask_totals": ask_totals, "ask_passwords": ask_passwords,
+        "ask_columns": ask_columns, "ask_totals": ask_totals, "ask_yes": ask_yes, "ask_passwords": ask_passwords,
     }  # fmt: skip
     return ImportSteps(
         pull=run_pull,
@@ -113,6 +116,11 @@ def ask_passwords() -> Literal["mail", "file"]:
     return answer
 
 
+def ask_yes(question: str) -> bool:
+    """Asks on a terminal whether something about the file is so; there is no answer by default."""
+    return click.confirm(escape(question), default=None, err=True)
+
+
 def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"]:
     """Asks on a terminal whether lines of totals are left out, now and in later files."""
     shown = ", ".join(map(str, lines[:_EXAMPLES])) + (" …" if len(lines) > _EXAMPLES else "")
@@ -126,16 +134,21 @@ def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"]:
 def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[str, str | None]:
     """Asks on a terminal for each column that matches no field: a field, to ignore it, or to ignore all the rest."""
     from orderbridge.pipelines.mapping.field_paths import resolve
+    from orderbridge.sources.kinds import KINDS
 
     answers: dict[str, str | None] = dict.fromkeys(proposed.unknown)
     contested = {name: path for path, names in proposed.contested.items() for name in names}
     taken = {column.field for column in proposed.columns.values()}
+    taken.update(path for lookup in proposed.lookups for path in lookup.give)
     names = sorted(proposed.unknown, key=lambda name: name not in contested)
+    params = [field.name for field in KINDS[proposed.kind].operation.params]
+    missing = " and ".join(path for path in params if path not in taken)
+    needed = f"\nThe file needs a column for {missing}." if missing else ""
     click.echo(
         f"{number(len(names), 'column')} of the file {'is' if len(names) == 1 else 'are'} not known"
         f"{', or mean the same field' if contested else ''}: {', '.join(map(escape, names))}\n"
         f"Type the field of {proposed.kind} that a column fills, i to ignore it, or a to ignore it and all that "
-        f"follow.\nAn ignored column is never sent. The fields: orderbridge template {proposed.kind} --mapping",
+        f"follow.\nAn ignored column is never sent. The fields: orderbridge template {proposed.kind} --mapping{needed}",
         err=True,
     )
     for name in names:

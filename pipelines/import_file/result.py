@@ -3,6 +3,7 @@
 In: a plan, its input, and the results of its push. Out: a workbook in the plan's folder. `to correct` has the rejected
 rows with the columns of a reject file, `all lines` every row with its status. Every cell is text in a column of texts,
 so that a spreadsheet changes no code; passwords are left out, and what would be a formula has an apostrophe before it.
+A hidden sheet has the hash of each row of `all lines`, where corrections would be lost.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import xlsxwriter
 from orderbridge.pipelines.import_file.examples import difference_words
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
+from orderbridge.pipelines.plan.corrections import ALL_LINES, HASHES_SHEET, row_hash
 from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER, Plan, file_sha256
 from orderbridge.pipelines.plan.outcomes import CELLS, DIFFERENCE_SCHEMA, SEPARATOR
 from orderbridge.pipelines.plan.rejects import RejectsWriter
@@ -30,7 +32,6 @@ from orderbridge.sources.files.formulas import escape, neutralize, people_rows
 from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
 
 RESULT_FILE: Final = "result.xlsx"
-ALL_LINES: Final = "all lines"
 LINES_MAX: Final = 100_000
 """Lines of a file up to which each has a row; of a larger one, lines that are confirmed have none."""
 ROWS_MAX: Final = 1_048_575
@@ -45,7 +46,7 @@ WORKBOOK_OPTIONS: Final = {
 
 
 class _Outcome(NamedTuple):
-    """What became of a line."""
+    """What became of a line; `is_to_correct`: a person has to change its cells, or look at them."""
 
     file: str
     status: str
@@ -53,6 +54,7 @@ class _Outcome(NamedTuple):
     code: str
     words: str
     message: str
+    is_to_correct: bool
 
 
 def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
@@ -99,8 +101,10 @@ def _check_unchanged(plan: Plan) -> None:
 
 
 def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
-    """The outcome of each line: those of the push, with the fields that the plan names for rejected ones."""
-    rejected = {line.line: line for line in plan.unsent_lines() if line.outcome == "rejected"}
+    """The outcome of each line: those of the push, with the fields that the plan names for what is to correct."""
+    faulty = {
+        line.line: line for line in plan.unsent_lines() if line.outcome in ("rejected", "held")
+    }
     differences: dict[int, list[str]] = defaultdict(list)
     for row in people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names):
         differences[int(row["line"])].append(difference_words(row))
@@ -108,8 +112,17 @@ def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
         for row in people_rows(plan.folder / RESULTS_FOLDER / f"{name}.csv", RESULT_COLUMNS):
             line = int(row["line"])
             words = "; ".join(filter(None, (row["words"], *differences.get(line, ()))))
-            reason = rejected[line][3:] if line in rejected else ("", row["code"], words)
-            yield line, _Outcome(name, STATUSES[row["outcome"]], *reason, row["platform_message"])
+            reason = faulty[line][3:] if line in faulty else ("", row["code"], words)
+            yield (
+                line,
+                _Outcome(
+                    name,
+                    STATUSES[row["outcome"]],
+                    *reason,
+                    row["platform_message"],
+                    name == "rejected" or line in faulty,
+                ),
+            )
 
 
 def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome]) -> None:  # noqa: ANN401 # untyped
@@ -119,7 +132,7 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
     corrections = {
         line: (one.field, one.code, "; ".join(filter(None, (one.words, one.message))))
         for line, one in sorted(outcomes.items())
-        if one.file == "rejected"
+        if one.is_to_correct
     }
     parts = (
         (CORRECTIONS_SHEET, REJECT_COLUMNS, corrections),
@@ -129,6 +142,7 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
             {line: (one.status, one.words, one.message) for line, one in outcomes.items()},
         ),
     )
+    hashes: list[str] = []
     for name, added, lines in parts:
         sheet = workbook.add_worksheet(name)
         writer = RejectsWriter(inputs.table, inputs.mapping, lines)
@@ -154,6 +168,17 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome
             styles = [faulty if faults & paths[column] else text for column in columns]
             row = [*map(escape, own), str(line), *map(neutralize, (*before, words))]
             write_row(sheet, at, row, [*styles, *[text] * len(added)])
+            if name == ALL_LINES:
+                hashes.append(row_hash([cell[:_CELL_MAX] for cell in row[: len(columns)]]))
+    _write_hashes(workbook, hashes, text)
+
+
+def _write_hashes(workbook: Any, hashes: Sequence[str], style: str) -> None:  # noqa: ANN401 # untyped
+    """Writes the hidden sheet with the hash of each row of `all lines`."""
+    sheet = workbook.add_worksheet(HASHES_SHEET)
+    sheet.very_hidden()
+    for at, cell in enumerate(["row", *hashes]):
+        write_row(sheet, at, [cell], [style])
 
 
 def write_row(sheet: Any, at: int, cells: Sequence[str], styles: Sequence[Any]) -> None:  # noqa: ANN401 # untyped

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from orderbridge.pipelines.imports import Inputs, ReadyInputs, RejectedInput
 from orderbridge.pipelines.mapping.field_paths import root_of
+from orderbridge.pipelines.plan.damaged_texts import hold_damaged
 from orderbridge.pipelines.plan.decide import Decider
 from orderbridge.pipelines.plan.model import OPERATIONS_FILE
 from orderbridge.pipelines.plan.outcomes import (
@@ -45,15 +46,24 @@ _OUTCOMES: Final = (
     "exists_same",
     "exists_differs",
     "ambiguous",
+    "held",
     "rejected",
     "skipped",
 )
 
 
 def partition(
-    inputs: Inputs, outcomes: Outcomes, decider: Decider, writer: RequestWriter, folder: Path
+    inputs: Inputs,
+    outcomes: Outcomes,
+    decider: Decider,
+    writer: RequestWriter,
+    folder: Path,
+    *,
+    holds_damaged: bool = False,
 ) -> tuple[int, int]:
     """Reads the file, decides, writes the operations, and adds the outcomes of the lines that are not sent.
+
+    With `holds_damaged`, inputs whose texts lost letters are among those that are not sent.
 
     Returns:
         The number of lines of the file, and of those that are sent.
@@ -79,6 +89,8 @@ def partition(
             is_decided = ~duplicates.is_conflicting[rows] & (duplicates.first[rows] == rows)
             first_rows = table.filter(pa.array(is_decided))
             decision = decider.decide(first_rows)
+            if holds_damaged:
+                decision = hold_damaged(decision, _columns_by_path(inputs))
             outcome_of_row[rows[is_decided]] = pc.index_in(
                 decision.outcome, value_set=pa.array(_OUTCOMES)
             ).to_numpy()
@@ -227,11 +239,15 @@ class _Duplicates:
         )
 
 
+def _columns_by_path(inputs: Inputs) -> dict[str, str]:
+    """The column of the file that fills each field."""
+    mapped = inputs.mapping.columns.items()
+    return {path: name for name, column in mapped for path in column.paths}
+
+
 def _in_file(inputs: Inputs, key: str, one: dict[str, Any], other: dict[str, Any]) -> str:
     """The columns of a key, and those in which two inputs that share it differ; of what no column fills, the field."""
-    columns = {
-        path: name for name, column in inputs.mapping.columns.items() for path in column.paths
-    }
+    columns = _columns_by_path(inputs)
     fields = {"lines", "path", *map(root_of, columns)}
     keys, paths = key.split(", "), [*columns, *(name for name in one if name not in fields)]
     differing = [

@@ -23,6 +23,7 @@ from orderbridge.pipelines.ledger.model import State
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import load, to_toml
 from orderbridge.pipelines.plan import current_state
+from orderbridge.pipelines.plan.corrections import check_all_lines
 from orderbridge.pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, UpdateDecider
 from orderbridge.pipelines.plan.dedupe import partition
 from orderbridge.pipelines.plan.folder import has_plan, hidden_folder, publish_folder
@@ -88,6 +89,7 @@ class PlanOptions:
         passwords: of new customers, if no column contains them; None: as the mapping says.
         lookups: lookup files that the mapping may name outside its own folder.
         send_all: send every field of updates, also where it is as last confirmed.
+        holds_damaged: nobody looks at the plan before it is sent: inputs whose texts lost letters are held.
     """
 
     kind: KindName
@@ -99,6 +101,7 @@ class PlanOptions:
     batch_size: int = BATCH_SIZE
     lookups: tuple[Path, ...] = ()
     send_all: bool = False
+    holds_damaged: bool = False
 
 
 @dataclass(slots=True)
@@ -167,6 +170,7 @@ def make_plan(
         options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics
     )
     check_codes(inputs, options.file)
+    check_all_lines(inputs, options.file)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
     parent = own_path(usable_path((options.out or project_file("plan")).absolute())).parent
@@ -273,7 +277,9 @@ class _PlanMaker:
         writer = RequestWriter(
             self.kind, options.batch_size, additive_fields(self.settings.semantics), self.statistics
         )
-        lines_read, lines_sent = partition(inputs, outcomes, self.decider, writer, folder)
+        lines_read, lines_sent = partition(
+            inputs, outcomes, self.decider, writer, folder, holds_damaged=options.holds_damaged
+        )
         mapping_toml = to_toml(inputs.complete_mapping().with_passwords(options.passwords))
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())

@@ -33,7 +33,14 @@ MAPPING_FILE: Final = "mapping.toml"
 RESULTS_FOLDER: Final = "results"
 
 LineOutcome = Literal[
-    "merged", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped"
+    "merged",
+    "unchanged",
+    "exists_same",
+    "exists_differs",
+    "ambiguous",
+    "held",
+    "rejected",
+    "skipped",
 ]
 """Outcome of a line that no operation sends."""
 PasswordSource = Literal["input", "mailed", "stored"]
@@ -48,7 +55,7 @@ class LineResult(NamedTuple):
         line: 1-based. An input that spans several lines has a row for each.
         same_as: first line of the input with equal content. A merged line has the result of that line's operation; if
             that line is not sent, both have the same outcome.
-        field, code, words: reason of a rejected line; several problems are joined by ` | `. They contain no cell value.
+        field, code, words: reason of a rejected or held line; several problems are joined by ` | `.
     """
 
     line: int
@@ -135,7 +142,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         read: None if the kind is not compared with the platform's list.
         lines: rows of the input. Each is counted in exactly one of `outcomes`.
         outcomes: lines by outcome: `create` (for variants `patch`), `merged`, `unchanged`, `exists_same`,
-            `exists_differs`, `ambiguous`, `rejected`, `skipped`.
+            `exists_differs`, `ambiguous`, `held`, `rejected`, `skipped`.
         operations: number of operations.
         operations_sha256, lines_sha256: of `operations.jsonl` and `lines.csv`.
         messages: messages to customers that the platform would send.

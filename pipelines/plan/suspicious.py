@@ -29,6 +29,11 @@ def _kinds() -> dict[str, dict[str, str]]:
     )
 
 
+def pattern_of(code: str) -> str:
+    """The pattern of a code, for JSON texts of any field."""
+    return _kinds()[code]["pattern"]
+
+
 def _numbers(texts: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts).cast(
         pa.float64()

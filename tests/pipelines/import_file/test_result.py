@@ -71,7 +71,8 @@ def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: De
     ]  # fmt: skip
     first = desk.run(desk.write("\n".join([HEADER, *rows, ""])))
     assert (first.exit_code, first.file) == (5, first.plan.folder / "result.xlsx")
-    assert workbook(first).sheetnames == [CORRECT, "all lines"]
+    assert workbook(first).sheetnames == [CORRECT, "all lines", "check"]
+    assert workbook(first)["check"].sheet_state == "veryHidden"
     assert cells(workbook(first)["all lines"])[0][5:] == [
         "line",
         "status",
@@ -230,3 +231,52 @@ def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_wit
         desk.at.platform.state.variants[1, number].fields["sku"] for number in (1001, 1002, 1003)
     ]
     assert skus == ["00380", "A8", "41"]
+
+
+def test_what_was_typed_into_the_sheet_of_all_lines_is_named_and_nothing_is_sent(
+    desk: Desk,
+) -> None:
+    odd = '"a\r\nb";" =1+1 ";_x000D_\x02;é@example.test'
+    rows = f"00001;Ana;Ruiz;ana@example.test\n00002;{odd}\n00003;Luz;Mar;\n00004;Eva;Gil;\n"
+    first = desk.run(desk.write(f"{HEADER.removesuffix(';Contraseña')}\n{rows}"))
+    assert first.file is not None
+    correct(first.file, "Correo", {"00003": "luz@example.test"})
+    book = openpyxl.load_workbook(first.file)
+    sheet = book["all lines"]
+    sheet["C2"], sheet["D5"] = "Ruiz Gil", "eva@example.test"
+    sheet["H3"] = "llamar"  # a note beside the row
+    sheet.append(["00009", "Sol", "Paz", "sol@example.test"])
+    book.save(typed := desk.at.folder / "corregido.xlsx")
+    created = desk.at.codes()
+    with pytest.raises(UsageError, match=r": line 2, line 6, row 6 of the sheet\n") as raised:
+        desk.run(typed)
+    assert "delete the sheet `all lines`" in raised.value.hint
+    assert desk.at.codes() == created
+    del book["all lines"]
+    book.save(typed)
+    assert desk.run(typed).push.states == {"confirmed": 1}
+    sheet = (book := openpyxl.load_workbook(first.file))["all lines"]
+    sheet.move_range("A2:Z2", rows=8)  # sorted
+    book.save(typed)
+    assert desk.run(typed).exit_code == 5, "the row that nobody corrected"
+
+
+def test_texts_that_lost_letters_are_held_where_nobody_is_there(desk: Desk) -> None:
+    names = ("Ana", "PeÃ±a", "Pe?a", "Peña", "¿Eva?")
+    rows = "".join(f"{n:05d};{name};a{n}@example.test\n" for n, name in enumerate(names))
+    file = desk.at.folder / "clientes.csv"
+    file.write_text(f"Código;Nombre;Correo\n{rows}", "utf-8")
+    first = desk.run(file, holds_damaged=True)
+    assert (first.exit_code, first.push.lines["unsent", "held"]) == (5, 2)
+    assert desk.at.codes() == ["00000", "00003", "00004"]
+    assert [(row[0], row[4], row[5], row[6].partition(": ")[0]) for row in rows_of(first)] == [
+        ("00001", "firstName", "mojibake", "Nombre «PeÃ±a»"),
+        ("00002", "firstName", "lost_letter", "Nombre «Pe?a»"),
+    ]
+    correct(first.file, "Nombre", {"00001": "Peña"})
+    assert first.file is not None
+    second = desk.run(first.file, holds_damaged=True)
+    assert (second.exit_code, second.push.states) == (5, {"confirmed": 1})
+    assert desk.run(file, holds_damaged=True).push.lines["unsent", "held"] == 1, "once more"
+    assert desk.run(file).exit_code == 0, "a person has seen them and agreed"
+    assert sorted(desk.at.codes()) == [f"{n:05d}" for n in range(5)]
