@@ -7,10 +7,11 @@ order, and what the values prove about the notation of amounts.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import pandas as pd
 import pyarrow as pa
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 
 from orderbridge.transforms.cancelled import STATUSES_MAX
 from orderbridge.transforms.chance import Share
+from orderbridge.transforms.currencies import CURRENCIES
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
 from orderbridge.transforms.keys import clean_text
 from orderbridge.transforms.numbers import NotationEvidence
@@ -25,7 +27,8 @@ from orderbridge.transforms.numbers import NotationEvidence
 _DOUBLE: Final = pa.float64()
 SCALARS: Final = (TEXT, BIGINT, MONEY, _DOUBLE)
 """Types of columns that may hold a field."""
-_CURRENCY_CODE: Final = r"[A-Za-z]{3}"
+Kind = Literal["amount", "currency", "words", "text"]
+"""What the values of a column have to be: amounts, codes of currencies, words of a few kinds, or anything."""
 _AMOUNT: Final = r"-?[0-9]{1,20}(\.[0-9]+)?"
 """An amount. The sum of a billion of them fits into MONEY: Arrow's sums overflow without an error."""
 _SCIENTIFIC: Final = r"-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,3}"
@@ -41,8 +44,8 @@ _EXAMPLE: Final = re.compile(r"[\w.,:+/-]{1,32}|[0-9][\w .,:+/-]{1,31}")
 _THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}\.[0-9]{3}"
 
 
-class OrderColumns(Protocol):
-    """The columns of the raw orders, which are read as they are needed; those that are listed are counted."""
+class RawColumns(Protocol):
+    """The columns of a raw table, which are read as they are needed; rows of listed orders are counted."""
 
     @property
     def kinds(self) -> Mapping[str, pa.DataType]:
@@ -50,13 +53,17 @@ class OrderColumns(Protocol):
 
     @property
     def rows(self) -> int:
-        """The number of orders that are listed."""
+        """The number of rows of listed orders."""
 
     def parts(self, columns: Iterable[str]) -> Iterable[pd.DataFrame]:
-        """These columns of all orders and `is_missing`, in parts."""
+        """These columns of all rows and `is_missing`, in parts."""
 
     def filled_by_run(self, column: str, after: datetime) -> Sequence[Share]:
-        """The orders that have a value in a column, by the run that first saw them after an instant, the last first."""
+        """The rows that have a value in a column, by the run that first saw them after an instant, the last first."""
+
+
+class OrderColumns(RawColumns, Protocol):
+    """The columns of the raw orders."""
 
     def distinct(self, names: Sequence[str]) -> pd.DataFrame:
         """The distinct values of these columns together, and `row_count`: how many orders have them."""
@@ -104,17 +111,21 @@ class ColumnFacts:
     """What the values of a column are. They are added part by part.
 
     Attributes:
-        given: how many of the listed orders have a value that is not blank.
-        currencies: how many have a code of three letters.
+        rows: of listed orders.
+        given: how many of them have a value that is not blank.
+        is_nonzero: any of them has a digit other than zero.
+        currencies: how many have each code of a currency, in upper case.
         amounts: those that are amounts.
         words: the distinct texts.
         examples: a few of the texts.
     """
 
-    def __init__(self, fields: Collection[str]) -> None:
-        """Of a column that may hold these fields."""
-        self._fields = fields
-        self.given = self.currencies = 0
+    def __init__(self, kinds: Collection[Kind]) -> None:
+        """Of a column whose values may be of these kinds."""
+        self._kinds = kinds
+        self.rows = self.given = 0
+        self.is_nonzero = False
+        self.currencies: Counter[str] = Counter()
         self.examples: list[str] = []
         self.amounts = AmountEvidence()
         self.words: set[str] = set()
@@ -122,30 +133,39 @@ class ColumnFacts:
     def add(self, values: Column[Any], others: Column[Any]) -> None:
         """Examines values of any type; `others` are of orders that are missing."""
         texts = texts_of(values)
+        self.rows += len(values)
         self.given += int(texts.count())
         if len(self.examples) < _EXAMPLES:
             self.examples = examples_of(texts)
-        if "total" in self._fields:
+        if "amount" in self._kinds:
             self.amounts.add(values, others)
-        if "order_status" in self._fields:
+            self.is_nonzero = self.is_nonzero or bool(texts.str.contains("[1-9]").any())
+        if "words" in self._kinds:
             self.words.update(texts.dropna().unique())
-        if "currency" in self._fields:
-            self.currencies += int(texts.str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
+        if "currency" in self._kinds:
+            codes = texts.str.upper()
+            known = codes[codes.isin(CURRENCIES).fillna(False)]
+            for code, count in known.value_counts().items():
+                self.currencies[str(code)] += int(count)
 
-    def fitting(self, name: str, rows: int) -> tuple[int, str]:
-        """How many values fit a field, and the evidence; `rows` is the number of orders."""
-        if name == "total" and self.amounts.is_ambiguous:
-            return 0, "texts such as 1.234, thousands or decimals"
-        if name == "total":
-            count = self.amounts.certain + (self.amounts.either if self.amounts.is_point else 0)
-            return count, f"{count} of {rows} are decimal numbers"
-        if name == "currency":
-            return self.currencies, f"{self.currencies} of {rows} are codes of three letters"
-        if name == "order_status":
+    def fitting(self, kind: Kind, rows: int) -> tuple[int, str]:
+        """How many values are of a kind, and the evidence; `rows` is the number of rows."""
+        if kind == "amount":
+            return self._fitting_amounts(rows)
+        if kind == "currency":
+            count = self.currencies.total()
+            return count, f"{count} of {rows} are codes of currencies"
+        if kind == "words":
             distinct = len(self.words)
             evidence = f"{self.given} of {rows} have one of {distinct} values"
             return self.given if distinct <= STATUSES_MAX else 0, evidence
         return self.given, f"{self.given} of {rows} have a value"
+
+    def _fitting_amounts(self, rows: int) -> tuple[int, str]:
+        if self.amounts.is_ambiguous:
+            return 0, "texts such as 1.234, thousands or decimals"
+        count = self.amounts.certain + (self.amounts.either if self.amounts.is_point else 0)
+        return count, f"{count} of {rows} are decimal numbers"
 
 
 def examples_of(texts: Column[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Names under which ordering platforms keep the fields of an order, in English and Spanish.
+"""Names under which ordering platforms keep the fields of an order and of its lines, in six languages.
 
 In: `order_names.toml`. Out: for each field the names in the order in which they are preferred, and patterns of names
 and words that are too many to list.
@@ -18,10 +18,13 @@ ORDER_NAMES: Final[dict[str, list[str]]] = _NAMES["order"]
 """The columns of an order by what they hold; `lines` are the arrays that hold its lines."""
 LINE_NAMES: Final[dict[str, list[str]]] = _NAMES["line"]
 """The columns of an order line."""
+DISCOUNT_ARRAYS: Final[list[str]] = _NAMES["line_discounts"]["arrays"]
+DISCOUNT_AMOUNTS: Final[list[str]] = _NAMES["line_discounts"]["amounts"]
+"""The arrays of a line that hold discounts, and the columns of their amounts."""
 CUSTOMER_NAME: Final = re.compile(
-    r"(order__)?(id_|codigo_|cod_)?(customer|client|cliente|buyer|comprador|shopper|partner)"
-    r"(_data|_info|_details)?(_+(id|code|key|number|no|ref|reference|codigo|numero|erp_code|external_id|customer_id))?"
-    r"|client_profile_data__user_profile_id"
+    r"(order__)?(id_|codigo_|cod_)?(customer|client|cliente|buyer|comprador|shopper|partner|kunde|kunden|acheteur|acquirente)"
+    r"(_data|_info|_details)?(_+(id|code|key|number|no|nr|nummer|ref|reference|codigo|codice|numero|erp_code|external_id"
+    r"|customer_id))?|client_profile_data__user_profile_id|kundennummer"
 )
 """The customer who orders, by an id or a code."""
 RIVAL_NAME: Final = re.compile(
@@ -29,21 +32,23 @@ RIVAL_NAME: Final = re.compile(
 )
 """Columns that are not taken for the customer, but put another one in doubt that refers to other customers."""
 CODE_NAME: Final = re.compile(
-    r"(^|_)(codigo|cod|code|number|no|numero|ref|reference|external_id)(_|$)"
+    r"(^|_)(codigo|cod|code|codice|number|no|nr|nummer|numero|kundennummer|ref|reference|external_id)(_|$)"
 )
 """Names of these that mean a code that somebody else assigned, not an id of the platform."""
 ID_NAME: Final = re.compile(r"(^|_)id(_|$)")
 """Names of these that mean an id of the platform, unless they are of `CODE_NAME`."""
 RELATED_NAMES: Final = {
     "customer_id": re.compile(
-        r"customer|client|buyer|comprador|shopper|partner|user|usuario|account|member|contact"
+        r"customer|client|buyer|comprador|shopper|partner|user|usuario|account|member|contact|kunde"
     ),
     "ordered_at": re.compile(
-        r"(^|_)(at|on|date|fecha|time|timestamp|datetime|hora)(_|$)|created|placed|ordered"
+        r"(^|_)(at|on|date|fecha|data|datum|time|timestamp|datetime|hora)(_|$)|created|placed|ordered"
     ),
     "order_status": re.compile(
         r"(^|_)(status|state|estado|situacion)(_|$)|cancel|anulad|annul|storn|void"
     ),
-    "total": re.compile(r"total|amount|importe|monto|value|valor|price|precio|paid"),
+    "total": re.compile(
+        r"total|amount|importe|importo|monto|montant|betrag|summe|value|valor|price|precio|prix|preis|paid"
+    ),
 }
 """Names to mention as candidates where none is chosen."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from orderbridge.transforms.amount_unit import in_units
+from orderbridge.transforms.customer_evidence import NOTATION
 from orderbridge.transforms.customer_index import CustomerIndex, CustomerMatch, CustomerNotation
 from orderbridge.transforms.dates import (
     OFFSET_MAX,
@@ -49,7 +50,7 @@ from orderbridge.transforms.frames import (
     typed,
 )
 from orderbridge.transforms.order_columns import money, texts_of
-from orderbridge.transforms.order_fields import NOTATION, FieldChoice
+from orderbridge.transforms.order_fields import FieldChoice
 from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
 from orderbridge.transforms.texts import without_blank
 
@@ -203,11 +204,9 @@ def orders_part(
         if "total" in rows
         else constant(None, rows.index, MONEY)
     )
+    currency = _texts(rows, "currency").str.upper()
     if fields.is_in_cents:
-        parts = pc.multiply(
-            array(total).cast(pa.decimal128(29, 9)), pa.scalar(Decimal("0.01"), pa.decimal128(3, 2))
-        )
-        total = column(pc.round(parts, 9).cast(MONEY), rows.index)
+        total = in_units(total, None if choice.is_shown_by_lines else currency)
     said = {name: _texts(rows, f"{WITNESS}{name}") for name in cancellation.witnesses}
     is_cancelled, disputed = cancellation.read(said, fields.order_status, len(rows))
     ours = rows.rename(columns={"id": "order_id"}).assign(
@@ -215,7 +214,7 @@ def orders_part(
         total=total,
         order_status=_texts(rows, "order_status"),
         is_cancelled=column(pa.array(is_cancelled, BOOLEAN), rows.index),
-        currency=_texts(rows, "currency").str.upper(),
+        currency=currency,
         ordered_date=local_days(dates.at, context.timezone),
     )
     looked_at = {"customer_id": "customer_status", "ordered_at": "ordered_at", "total": "total"}

@@ -1,13 +1,14 @@
 """Which of several columns holds the total of an order, and in which unit: their values compared with its lines.
 
 In: some of the listed orders with the columns that may be it, and what their lines come to. Out: what each column
-holds, and which of them disagree. Taxes, shipping and discounts make a total differ from its lines, but not by half.
+holds, which of them disagree, and the evidence about the total. Taxes, shipping and discounts make a total differ from
+its lines, but not by half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -15,7 +16,10 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from orderbridge.transforms.field_evidence import NOT_PROVEN, ExaminedColumns
 from orderbridge.transforms.frames import Bools
+from orderbridge.transforms.order_names import RELATED_NAMES
+from orderbridge.transforms.questions import Answer, Choice, Evidence
 
 Holding = Literal["amount", "cents", "pieces", "other"]
 """What a column of numbers is: the amount, a hundred times that, the number of pieces, or none of these."""
@@ -27,6 +31,7 @@ SHARE_MIN: Final = 0.8
 ADDS_UP_MIN: Final = 0.9
 """The least share of orders that are what their lines come to, for the others to be a finding: else there is more."""
 _ROUNDING: Final = 0.05
+_SAME: Final = 0.0005
 _FAR: Final = 2.0
 _DIFFER_MIN: Final = 0.05
 Numbers = npt.NDArray[np.float64]
@@ -58,17 +63,29 @@ class TotalCandidates:
             amount,
         )
 
-    def choose(self, names: Sequence[str]) -> tuple[str | None, str]:
-        """The first of the columns, or the first that the lines prove; None, and the reason, where it is in dispute."""
+    def proposed(self, names: Sequence[str]) -> tuple[str | None, str]:
+        """The first of the columns that the lines prove, else the first; None, and why, where they disagree by far."""
         for wanted in ("amount", "cents"):
-            if proven := [name for name in names if self.holdings.get(name) == wanted]:
+            proven = [name for name in names if self.holdings.get(name) == wanted]
+            if proven:
                 return proven[0], ""
-        for name in names[:1]:
-            if rivals := [other for other in names[1:] if self.is_far(name, other)]:
-                return None, f"{name} and {' and '.join(rivals)} disagree, and no lines decide"
-            if self.holdings.get(name) == "pieces":
-                return None, f"{name} is the number of pieces"
-        return (names[0] if names else None), ""
+        if not names:
+            return None, ""
+        first = names[0]
+        rivals = [other for other in names[1:] if self.is_far(first, other)]
+        if rivals:
+            return None, f"{first} and {' and '.join(rivals)} disagree, and no lines decide"
+        if self.holdings.get(first) == "pieces":
+            return None, f"{first} is the number of pieces"
+        return first, ""
+
+    def is_rival(self, proposal: str | None, other: str) -> bool:
+        """Whether another column that fits may be the total instead: as likely by the lines, and not always equal."""
+        if proposal is None:
+            return True
+        is_as_likely = self.holdings.get(other) in (None, self.holdings.get(proposal))
+        count, _ = self._unequal(proposal, other)
+        return is_as_likely and count > 0
 
     def is_far(self, name: str, other: str) -> bool:
         """Whether two columns are not the same amount in most orders, whatever taxes and shipping are."""
@@ -77,12 +94,13 @@ class TotalCandidates:
 
     def differing(self, name: str) -> dict[str, str]:
         """The columns that differ from one of them in more than a few orders, with counts."""
-        result = {}
-        for other in (other for other in self.values if other != name and name in self.values):
-            ratio = self._ratio(name, other)
-            count = int((np.abs(ratio - 1) > 0.0005).sum())
-            if count > _DIFFER_MIN * len(ratio):
-                result[other] = f"{count} of {len(ratio)}"
+        result: dict[str, str] = {}
+        for other in self.values:
+            if other == name or name not in self.values:
+                continue
+            count, compared = self._unequal(name, other)
+            if count > _DIFFER_MIN * compared:
+                result[other] = f"{count} of {compared}"
         return result
 
     def like_lines(self, name: str) -> str:
@@ -108,11 +126,51 @@ class TotalCandidates:
         unlike: Bools = np.abs(values - amounts)[is_known] > _ROUNDING
         return is_known, unlike
 
+    def _unequal(self, name: str, other: str) -> tuple[int, int]:
+        """In how many orders two columns differ, and how many have both."""
+        ratio = self._ratio(name, other)
+        return int((np.abs(ratio - 1) > _SAME).sum()), len(ratio)
+
     def _ratio(self, name: str, other: str) -> Numbers:
         values, others = self.values[name], self.values[other]
         is_both = (np.nan_to_num(values) != 0) & (np.nan_to_num(others) != 0)
         ratio: Numbers = values[is_both] / others[is_both]
         return ratio
+
+
+def total_evidence(
+    columns: ExaminedColumns, totals: TotalCandidates, answer: Answer | None
+) -> Evidence:
+    """The evidence about the total."""
+    fitting = columns.fitting["total"]
+    proposal, dispute = totals.proposed(fitting)
+    others = [name for name in fitting if name != proposal]
+    is_proven = not any(totals.is_rival(proposal, name) for name in others)
+    listed = [proposal] if proposal is not None else []
+    listed += [name for name in (*others, *columns.named("total")) if name not in listed]
+    if not fitting:
+        listed += columns.others("total", RELATED_NAMES["total"])
+    notes = {name: totals.like_lines(name) for name in totals.values}
+    choices: list[Choice] = []
+    for choice in columns.choices("total", [*dict.fromkeys(listed)], proposal, answer, notes):
+        is_used = answer is not None and choice.value == answer.value
+        if is_used and totals.holdings.get(choice.value) == "pieces":
+            against = f"{choice.value} is the number of pieces, {_instead(proposal)}"
+            choices.append(replace(choice, against=against, is_possible=False))
+        else:
+            choices.append(choice)
+    return Evidence(
+        columns.rules["total"].question,
+        tuple(choices),
+        proposal,
+        is_proven,
+        dispute,
+        NOT_PROVEN,
+    )
+
+
+def _instead(proposal: str | None) -> str:
+    return f"{proposal or 'no column'} is used"
 
 
 def _is_far(ratio: Numbers) -> Bools:

@@ -38,13 +38,13 @@ from orderbridge.pipelines.warehouse.questions import LINES, RunQuestions
 from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.pipelines.warehouse.reviews import Review
 from orderbridge.sources.settings import ReconcileSettings
+from orderbridge.transforms.customer_evidence import NOTATION
 from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
 from orderbridge.transforms.dates import DateContext, ReadDates
 from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
 from orderbridge.transforms.order_fields import (
     FIELD_QUESTIONS,
-    NOTATION,
     ORDER_FIELDS,
     choose_fields,
 )

@@ -19,8 +19,10 @@ from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources import __version__
+from orderbridge.transforms.amount_unit import CENTS, UNIT, UNITS
 from orderbridge.transforms.chance import Share
-from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
+from orderbridge.transforms.customer_evidence import NOTATION
+from orderbridge.transforms.order_fields import FIELD_QUESTIONS
 from orderbridge.transforms.questions import ANY_RIVAL, ASSUMPTION, Answer, Evidence, Question
 
 LINES: Final = "reconcile.order_lines"
@@ -163,8 +165,9 @@ def _pinned(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
     if last.notation is not None and "customer_id" in last.columns:
         about = last.columns["customer_id"]
         pinned[NOTATION] = Answer(last.notation, ASSUMPTION, last.at, about=about)
-    if last.columns.get("total_unit") == "cents" and "total" in last.columns:
-        pinned[UNIT] = Answer("cents", ASSUMPTION, last.at, about=last.columns["total"])
+    if "total" in last.columns:
+        unit = CENTS if last.columns.get("total_unit") == "cents" else UNITS
+        pinned[UNIT] = Answer(unit, ASSUMPTION, last.at, about=last.columns["total"])
     return pinned
 
 

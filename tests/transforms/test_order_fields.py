@@ -10,12 +10,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from orderbridge.transforms.amount_unit import UNIT
 from orderbridge.transforms.cancelled import Cancellation, Witness, means_cancelled, related_columns
 from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS
 from orderbridge.transforms.frames import BIGINT, TEXT, column, frame
 from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.order_fields import FieldChoice, OrderFields
-from tests.pipelines.reconcile.in_parts import choose_fields
+from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice, OrderFields
+from orderbridge.transforms.questions import Answer
+from tests.pipelines.reconcile.in_parts import NIGHT, choose_fields
 
 CUSTOMERS = frame(
     ORDERING_CUSTOMERS,
@@ -123,7 +125,8 @@ def test_a_finding_names_the_candidates_and_their_evidence() -> None:
     details = dict(choice.findings["detail"].str.split(": ", n=1).tolist())
     known = "candidates: customer_id (0 of 60 are ids of customers, 0 are ERP codes), user_id (60 of 60 are "
     assert details["customer_id"].startswith(known)
-    assert details["ordered_at"] == "candidates: delivery_date; set reconcile.order_ordered_at"
+    seen = "delivery_date (20 of 20 have a value)"
+    assert details["ordered_at"] == f"candidates: {seen}; set reconcile.order_ordered_at"
     assert "error" not in set(choice.findings["severity"])
 
 
@@ -259,6 +262,107 @@ def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts_and_are_s
         assumed = {"total": name, "unit": "cents"}
         choice = choose_fields(rows, CUSTOMERS, {"total": "total"}, assumed)
         assert choice.fields.is_in_cents is expected
+
+
+def amounts(values: Sequence[int], currency: str) -> pd.DataFrame:
+    """Orders with whole totals."""
+    rows = orders("id: total; currency: currency")
+    rows["total"] = pd.Series(values, rows.index, dtype=rows["total"].dtype)
+    rows["currency"] = rows["currency"].where(rows.index < 0, currency)
+    return rows
+
+
+PRICES = [1999 + 850 * (n % 7) for n in NUMBERS]
+
+
+@pytest.mark.parametrize(
+    ("values", "currency", "state"),
+    [
+        (PRICES, "EUR", "open"),
+        (PRICES, "usd", "open"),
+        (PRICES, "JPY", "proven"),  # there are no cents of a yen
+        (PRICES, "CLP", "proven"),
+        (PRICES, "COP", "proven"),  # whole in practice
+        (PRICES, "XYZ", "proven"),  # no currency
+        ([10 * n for n in NUMBERS], "EUR", "proven"),  # small: a shop with whole prices
+        ([5000] * COUNT, "EUR", "proven"),  # hundreds of a unit, as units are written
+    ],
+)
+def test_totals_that_look_like_cents_are_asked_and_not_used(
+    values: list[int], currency: str, state: str
+) -> None:
+    """Stripe and Medusa write cents, and the prices of the lines as well."""
+    rows = amounts(values, currency)
+    lines = rows[["id", "total"]].rename(columns={"id": "order_id", "total": "unit_price"})
+    for of_lines in (None, lines.assign(quantity=1)):
+        choice = choose_fields(rows, CUSTOMERS, lines=of_lines)
+        unit = next(one for one in choice.questions if one.id == UNIT)
+        assert (unit.state, choice.fields.total) == (state, None if state == "open" else "total")
+        assert ("in units or in cents" in choice.unknown.get("total", "")) == (state == "open")
+        answered = choose_fields(rows, CUSTOMERS, answered={UNIT: Answer("cents", "x", NIGHT)})
+        assert answered.fields.is_in_cents
+        assert details(answered, "field_changed") == []
+        with_decimals = lines.assign(quantity=1, unit_price=lines["unit_price"] / 7)
+        shown = choose_fields(rows, CUSTOMERS, lines=with_decimals)
+        assert shown.fields.total == "total", "the platform writes decimals"
+        of_0_3 = choose_fields(rows, CUSTOMERS, assumed={"total": "total", "unit": "units"})
+        assert (of_0_3.fields.total, details(of_0_3, "field_changed")) == ("total", [])
+
+
+def test_a_name_that_says_cents_proves_them() -> None:
+    rows = amounts(PRICES, "EUR").rename(columns={"total": "total_cents"})
+    choice = choose_fields(rows, CUSTOMERS)
+    assert (choice.fields.total, choice.fields.is_in_cents) == ("total_cents", True)
+
+
+def test_the_currency_beside_the_total_is_preferred_and_that_of_the_buyer_is_asked() -> None:
+    columns = "money: total__gross__amount; currency: currency total__gross__currency"
+    assert choose_fields(orders(columns), CUSTOMERS).fields.currency == "total__gross__currency"
+    rows = orders("money: total; currency: presentment_currency")
+    choice = choose_fields(rows, CUSTOMERS)
+    asked = {one.id: one.state for one in choice.questions}
+    assert (choice.fields.currency, asked[FIELD_QUESTIONS["currency"]]) == (None, "open")
+    both = rows.assign(currency=rows["presentment_currency"].where(rows.index < 30, "USD"))
+    choice = choose_fields(both, CUSTOMERS)
+    asked = {one.id: one.state for one in choice.questions}
+    assert (choice.fields.currency, asked[FIELD_QUESTIONS["currency"]]) == ("currency", "assumed")
+    unknown = rows.rename(columns={"presentment_currency": "currency"})
+    unknown["currency"] = unknown["currency"].where(unknown.index < 0, "XYZ")
+    assert choose_fields(unknown, CUSTOMERS).fields.currency is None
+
+
+def test_totals_that_differ_in_few_orders_are_a_question() -> None:
+    rows = orders("money: total_price current_total_price")
+    rows["current_total_price"] = rows["total_price"].where(rows.index != 30, 1.0)
+    choice = choose_fields(rows, CUSTOMERS)
+    asked = {one.id: (one.state, one.value) for one in choice.questions}
+    assert asked[FIELD_QUESTIONS["total"]] == ("assumed", "total_price")
+
+
+def test_columns_of_values_that_fit_are_offered_where_no_name_is_known() -> None:
+    choice = choose_fields(orders("money: paid_value; when: sent_on"), CUSTOMERS)
+    offered = {
+        one.id: [(choice.value, choice.evidence) for choice in one.evidence.choices]
+        for one in choice.questions
+    }
+    assert offered[FIELD_QUESTIONS["total"]] == [
+        ("paid_value", "20 of 20 are decimal numbers; such as 0.5, 1.5, 2.5")
+    ]
+    assert [value for value, _ in offered[FIELD_QUESTIONS["ordered_at"]]] == ["sent_on"]
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("invoice_date", "ordered_at"), ("order_tms", "ordered_at"), ("data_pedido", "ordered_at"),
+        ("bestelldatum", "ordered_at"), ("date_commande", "ordered_at"), ("data_ordine", "ordered_at"),
+        ("gesamtbetrag", "total"), ("montant_total", "total"), ("importo_totale", "total"),
+    ],
+)  # fmt: skip
+def test_names_of_more_systems_and_languages_are_proposed(name: str, field: str) -> None:
+    kind = "money" if field == "total" else "when"
+    choice = choose_fields(orders(f"{kind}: {name}"), CUSTOMERS)
+    assert choice.fields.columns() == {field: name}
 
 
 def test_orders_that_are_no_longer_listed_prove_a_notation_and_do_not_decide_which_column_is_chosen() -> (

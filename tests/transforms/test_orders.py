@@ -15,6 +15,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from orderbridge.pipelines.reconcile.order_totals import CUSTOMER_ORDERS
+from orderbridge.transforms.amount_unit import in_units
 from orderbridge.transforms.customer_index import (
     ORDERING_CUSTOMERS,
     CustomerIndex,
@@ -278,6 +279,15 @@ def test_a_decimal_comma_is_no_proof_of_a_point(
 def test_totals_in_hundredths_are_divided() -> None:
     result = made((1, None, "1251"), (1,), fields=OrderFields(total="sum", is_in_cents=True))
     assert values(result.orders, "total") == [Decimal("12.51"), None]
+
+
+def test_amounts_in_the_smallest_unit_are_divided_by_the_decimals_of_their_currency() -> None:
+    amounts = column(
+        pa.array([Decimal(1999), Decimal(1999), Decimal(1999), None, Decimal(7)], MONEY)
+    )
+    currencies = column(pa.array(["EUR", "JPY", "KWD", "EUR", None]))
+    made = values(in_units(amounts, currencies).to_frame())
+    assert made == [Decimal("19.99"), Decimal(1999), Decimal("1.999"), None, Decimal("0.07")]
 
 
 def test_dates_and_totals_that_cannot_be_right_are_found() -> None:

@@ -23,7 +23,9 @@ from orderbridge.pipelines.reconcile.customers import reconcile_customers
 from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from orderbridge.pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
 from orderbridge.pipelines.reconcile.parts import Findings, Parts, folder_of
+from orderbridge.transforms.amount_unit import UNIT
 from orderbridge.transforms.cancelled import Cancellation
+from orderbridge.transforms.customer_evidence import NOTATION
 from orderbridge.transforms.customer_index import CustomerIndex
 from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.findings import combine_findings
@@ -32,8 +34,6 @@ from orderbridge.transforms.keys import BOOKKEEPING
 from orderbridge.transforms.order_columns import AmountEvidence, texts_of
 from orderbridge.transforms.order_fields import (
     FIELD_QUESTIONS,
-    NOTATION,
-    UNIT,
     FieldChoice,
     OrderFields,
 )

@@ -34,7 +34,9 @@ from orderbridge.pipelines.warehouse.questions import LINES
 from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
-from orderbridge.transforms.order_fields import FIELD_QUESTIONS, NOTATION, UNIT
+from orderbridge.transforms.amount_unit import UNIT
+from orderbridge.transforms.customer_evidence import NOTATION
+from orderbridge.transforms.order_fields import FIELD_QUESTIONS
 from orderbridge.transforms.promotions import promotions
 from orderbridge.transforms.value_questions import LOGIN_MODE, TIMEZONE
 from tests.pipelines.bridge import Bridge, bridge, pulled

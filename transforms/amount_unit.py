@@ -1,0 +1,136 @@
+"""Whether amounts of orders are in units of their currency, or in the smallest unit, which platforms call cents.
+
+In: the totals of some orders, what their lines come to, and the currencies. Out: the question about the unit. A total
+of 1999 is 19.99 on Stripe and Medusa, and 1,999 elsewhere; where nothing shows which, a person is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from orderbridge.transforms.currencies import DECIMALS, DECIMALS_USUAL, PRICED_WITH_DECIMALS
+from orderbridge.transforms.frames import MONEY, TEXT, Column, array, column, constant
+from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+from orderbridge.transforms.total_candidates import Holding, Numbers
+
+UNIT: Final = "reconcile.order_total_unit"
+CENTS: Final = "cents"
+UNITS: Final = "units"
+_OF_CENTS: Final = re.compile(r"(^|_)(cents?|centavos?|centimos?|minor)(_|$)")
+"""Names of columns that say it: `total_cents`, `total_price__cent_amount`."""
+_FACTOR: Final = pa.decimal128(29, 9)
+_PART: Final = pa.decimal128(5, 4)
+_ORDERS_MIN: Final = 20
+"""So many totals show what is usual in a shop."""
+_TYPICAL_MIN: Final = 1000
+"""The least median of totals that look like cents: ten units."""
+_BROKEN_MIN: Final = 0.1
+"""The least share of totals that look like cents and are no multiple of a hundred: prices such as 19.99."""
+
+
+def unit_question(
+    total: str,
+    holding: Holding | None,
+    values: Numbers,
+    line_amounts: Numbers,
+    currencies: Mapping[str, int],
+    answer: Answer | None,
+) -> Question | None:
+    """The question what the totals are in; None where too few orders show it, which is then the unit of the currency.
+
+    Args:
+        total: the column of the totals.
+        holding: what it holds, as the lines show it.
+        values: totals of some orders.
+        line_amounts: what their lines come to, as far as it is known.
+        currencies: how many orders have each code.
+        answer: in force.
+    """
+    if answer is not None and answer.about not in ("", total):
+        answer = None
+    given = values[np.nan_to_num(values) != 0]
+    is_named = _OF_CENTS.search(total) is not None
+    are_whole = _are_whole(given) and _are_whole(line_amounts[~np.isnan(line_amounts)])
+    words = {UNITS: "", CENTS: ""}
+    proposal: str | None = None
+    doubt = ""
+    if is_named:
+        proposal = CENTS
+        words[CENTS] = f"the name of {total} says so"
+    elif holding == "cents":
+        proposal = CENTS
+        words[CENTS] = f"{total} is a hundred times what the lines come to"
+    elif are_whole and (doubt := _looks_like_cents(given, currencies)):
+        pass
+    elif holding == "amount":
+        proposal = UNITS
+        words[UNITS] = f"{total} is about what the lines come to"
+    elif answer is None or answer.value == UNITS:
+        is_usual = answer is None or answer.is_assumption
+        if is_usual and len(given) < _ORDERS_MIN:
+            return None
+        proposal = UNITS
+    choices: list[Choice] = []
+    for value in sorted(words, key=lambda value: value != proposal):
+        against = ""
+        if answer is not None and value == answer.value:
+            against = _against(total, holding, answer, are_whole=are_whole)
+        choices.append(Choice(value, words[value], against=against))
+    is_proven = proposal is not None and (is_named or proposal == UNITS)
+    return question(
+        Evidence(UNIT, tuple(choices), proposal, is_proven, reason=doubt, about=total), answer
+    )
+
+
+def in_units(amounts: Column[Any], currencies: Column[Any] | None) -> Column[Any]:
+    """Amounts in cents as amounts in units of their currency (MONEY).
+
+    Args:
+        amounts: MONEY.
+        currencies: the code of each, in upper case: yen have no cents. None: all are hundredths.
+    """
+    if currencies is None:
+        currencies = constant(None, amounts.index, TEXT)
+    codes = pc.index_in(array(currencies), pa.array([*DECIMALS], TEXT), skip_nulls=True)
+    decimals = [*DECIMALS.values(), DECIMALS_USUAL]
+    parts = pa.array([Decimal(1).scaleb(-count) for count in decimals], _PART)
+    part = parts.take(pc.fill_null(codes, len(DECIMALS)))
+    made = pc.multiply(array(amounts).cast(_FACTOR), part)
+    return column(pc.round(made, 9).cast(MONEY), amounts.index)
+
+
+def _looks_like_cents(given: Numbers, currencies: Mapping[str, int]) -> str:
+    """Why whole totals may be in cents, in words; empty where they do not look so."""
+    orders = sum(currencies.values())
+    names = [code for code in currencies if code in PRICED_WITH_DECIMALS]
+    with_decimals = sum(currencies[code] for code in names)
+    is_unusual = 0 < orders <= 2 * with_decimals
+    if not is_unusual or len(given) < _ORDERS_MIN:
+        return ""
+    broken = float(np.mean(given % 100 != 0))
+    if np.median(given) < _TYPICAL_MIN or broken < _BROKEN_MIN:
+        return ""
+    shown = " and ".join(sorted(names)[:3])
+    return f"{len(given)} of {len(given)} amounts have no decimals, which {shown} has"
+
+
+def _are_whole(given: Numbers) -> bool:
+    return bool((given == np.floor(given)).all())
+
+
+def _against(total: str, holding: Holding | None, answer: Answer, *, are_whole: bool) -> str:
+    """What contradicts an answer; an assumption of units is contradicted by another proposal alone."""
+    if answer.value == UNITS and holding == "cents" and not answer.is_assumption:
+        return f"{total} is a hundred times what the lines come to now"
+    is_of_lines = answer.is_own_assumption or not are_whole
+    is_named = _OF_CENTS.search(total) is not None
+    if answer.value == CENTS and holding == "amount" and is_of_lines and not is_named:
+        return f"{total} was in hundredths and is not any more"
+    return ""
