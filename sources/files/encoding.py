@@ -11,11 +11,11 @@ import codecs
 import mmap
 import re
 import sys
-import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from io import BytesIO
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -29,9 +29,15 @@ MAX_LINE: Final = 8 * MIB
 CHUNK_BYTES: Final = 128 * 1024
 CONTROLS: Final = re.compile("[\x80-\x84\x86-\x9f]")
 """Control characters that no text has: cp1252 was taken for ISO-8859-1. The one left out ends a line on mainframes."""
+SIGNS: Final = {
+    code: bytes([code]).decode("cp1252")
+    for code in (0x80, 0x82, *range(0x84, 0x88), 0x89, 0x8B, *range(0x91, 0x98), 0x99, 0x9B)
+}
+"""Signs of all Western and Central European code pages of Windows, by the control character of ISO-8859-1."""
 _PADDING: Final = re.compile("[\0\x1a]")
 TAIL: Final = 64 * 1024
 SAMPLE: Final = 256 * 1024
+_LINE_ENDS: Final = re.compile(r"[\r\n]+")
 GIVE_ENCODING: Final = "Give the encoding with --encoding NAME."
 
 _BOMS: Final = (
@@ -59,6 +65,10 @@ CANDIDATES: Final = (
     "mac_latin2", "mac_cyrillic", "mac_greek", "mac_turkish", "iso8859_15", "iso8859_16", "cp1255", "cp1256", "cp1258",
     "cp874", "cp932", "gb18030", "big5", "euc_kr", "koi8_u", "iso8859_3", "iso8859_4", "iso8859_10",
 )  # fmt: skip
+RARE: Final = ("iso8859_3", "iso8859_4", "iso8859_10", "iso8859_16")
+"""Candidates that come last: they have the letters of others, and hardly a program writes them."""
+WESTERN: Final = {"cp1252", "cp850", "mac_roman"}
+"""Always shown: the most frequent encodings, of which the order of likely ones is often wrong."""
 SHOWN: Final = 6
 SAMPLE_LINES: Final = 100
 SAMPLE_CHARS: Final = 60
@@ -78,6 +88,7 @@ class Text:
         head: whole lines at the beginning, at least `SAMPLE` characters of a longer text; they are not read again.
         tail: the last characters.
         is_assumed: the encoding is plausible, not proven.
+        has_signs: control characters are the signs that cp1252 has in their place.
     """
 
     path: Path
@@ -89,6 +100,7 @@ class Text:
     head: str
     tail: str
     is_assumed: bool = False
+    has_signs: bool = False
 
     def blocks(self) -> Iterator[str]:
         """The text in blocks that end with a line end; only the last one may lack it."""
@@ -109,7 +121,7 @@ class Text:
             known = len(head)
             with self.path.open("rb") as file:
                 for text in decoded(file, self.encoding, self.begin, self.chars):
-                    yield text[known:]
+                    yield text[known:].translate(SIGNS) if self.has_signs else text[known:]
                     known = max(known - len(text), 0)
 
 
@@ -200,10 +212,10 @@ def read_text(source: InputFile, encoding: str | None) -> Text:
         detected = name
     try:
         if detected is not None:
-            return measure(source, detected, bom)
+            return _with_signs(measure(source, detected, bom))
         check_kind(source)
         _check_binary(source)
-        return measure(source, "utf-8")
+        return _with_signs(measure(source, "utf-8"))
     except UnicodeDecodeError as error:
         other = error.start
     if detected is not None:
@@ -226,6 +238,25 @@ def read_text(source: InputFile, encoding: str | None) -> Text:
     candidates = describe_candidates(source.file)
     how = "Export it as UTF-8, or give its encoding: --encoding NAME (in a mapping, under [file])"
     raise UsageError(problem, f"{how}; {candidates}" if candidates else f"{how}.")
+
+
+def _with_signs(text: Text) -> Text:
+    """The text with quotes, dashes and other signs for control characters: cp1252 was taken for ISO-8859-1.
+
+    Only if all of them are such signs, and make sense where they stand.
+    """
+    if not CONTROLS.search(text.head):
+        return text
+    lines = [
+        line for block in text.blocks() for line in _LINE_ENDS.split(block) if CONTROLS.search(line)
+    ]
+    repaired = "\n".join(lines).translate(SIGNS)
+    data = BytesIO(repaired.encode("cp1252", "replace"))
+    if CONTROLS.search(repaired) or implausible_place(data) is not None:
+        return text
+    return replace(
+        text, head=text.head.translate(SIGNS), tail=text.tail.translate(SIGNS), has_signs=True
+    )
 
 
 def _byte_order_marks(head: bytes) -> tuple[bytes, str | None]:
@@ -288,17 +319,13 @@ def describe_candidates(file: BinaryIO) -> str:
     line, sample = _sample(file)
     if not sample:
         return ""
-    texts: dict[str, str] = {}
-    for name in CANDIDATES:
-        with suppress(UnicodeDecodeError):
-            texts[name] = sample.decode(name)
     by_words: dict[str, list[str]] = {}
-    for name in sorted(texts, key=lambda name: _cost(texts[name])):
-        by_words.setdefault(_words(texts[name]), []).append(name.replace("iso8859_", "iso8859-"))
+    for name in dict.fromkeys([*_likely(sample), *CANDIDATES]):
+        with suppress(UnicodeDecodeError):
+            names = by_words.setdefault(_words(sample.decode(name)), [])
+            names.append(name.replace("iso8859_", "iso8859-"))
     shown = [(words, names) for words, names in by_words.items() if words]
-    shown = shown[:SHOWN] + [
-        item for item in shown[SHOWN:] if "cp1252" in item[1]
-    ]  # the most frequent of all
+    shown = [item for at, item in enumerate(shown) if at < SHOWN or WESTERN.intersection(item[1])]
     lines = [f"{', '.join(names[:4])}: {words}" for words, names in shown]
     return "\n    ".join([f"from line {line} on it reads in", *lines])
 
@@ -311,24 +338,12 @@ def _sample(file: BinaryIO) -> tuple[int, bytes]:
     return found[0][0] if found else 0, b"".join(line for _, line in found)
 
 
-def _cost(text: str) -> float:
-    """How unlike a text of words it is: signs, above all next to letters, mixed scripts and cases; 0 is best."""
-    odd = total = 0
-    for before, char, after in zip(f"\n{text}", text, f"{text[1:]}\n", strict=False):
-        if char.isascii():
-            continue
-        total += 1
-        if char.isalpha():
-            neighbour = before if before.isalpha() else after
-            odd += neighbour.isalpha() and _script(neighbour) != _script(char)
-            odd += before.islower() and char.isupper()
-        elif char != "€":
-            odd += 1 + (before.isalpha() or after.isalpha())
-    return odd / total if total else 9.0
+def _likely(sample: bytes) -> list[str]:
+    """Encodings in which a text looks like one of words of a language, best first."""
+    from charset_normalizer import from_bytes  # only where a file is refused
 
-
-def _script(char: str) -> str:
-    return unicodedata.name(char, "?").partition(" ")[0]
+    matches = from_bytes(sample, cp_isolation=[name for name in CANDIDATES if name not in RARE])
+    return list(chain.from_iterable(match.could_be_from_charset for match in matches))
 
 
 def _words(text: str) -> str:
