@@ -24,7 +24,7 @@ from orderbridge.pipelines.cli.process import STOP
 from orderbridge.pipelines.cli.terminal import escape, print_lines, print_result
 from orderbridge.sources.disk import disk_errors, replace_file
 from orderbridge.sources.errors import ExitCode, UsageError
-from orderbridge.sources.words import listed
+from orderbridge.sources.words import listed, number
 
 if TYPE_CHECKING:
     from orderbridge.sources.files import (
@@ -171,8 +171,9 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
             if detected.has_bom
             else ""
         )
-        yield "encoding", f"{detected.encoding}{note}"
-        padding = ", followed by spaces" if detected.is_padded else ""
+        signs = ", control characters read as signs of cp1252" if detected.has_signs else ""
+        yield "encoding", f"{detected.encoding}{note}{signs}"
+        padding = ", beside white space" if detected.is_padded else ""
         yield (
             "delimiter",
             f"{DELIMITER_NAMES.get(detected.delimiter or '', repr(detected.delimiter))}{padding}",
@@ -184,7 +185,7 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
         "header",
         f"line {detected.header_lines[0]}"
         if detected.header_lines
-        else "none, columns are numbered",
+        else f"none: the names {detected.columns[0]} and so on are not in the file",
     )
     if detected.preamble:
         yield "preamble", f"line {listed(list(map(str, detected.preamble)))}"
@@ -194,7 +195,8 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     if detected.renamed:
         yield "numbered", f"{', '.join(detected.renamed)} (name empty or already used)"
     if detected.dropped_columns:
-        yield "left out", f"{detected.dropped_columns} empty columns without a name at the right"
+        empty = number(detected.dropped_columns, "empty column")
+        yield "left out", f"{empty} without a name at the right"
     if detected.hidden_rows:
         yield "hidden rows", f"{detected.hidden_rows}, which are read too"
     if detected.merged_cells:

@@ -27,7 +27,7 @@ from orderbridge.sources.files import ReadOptions, SourceTable, open_table
 from orderbridge.sources.files.formulas import UnescapedTable
 from orderbridge.sources.inputs import paths, required, violations
 from orderbridge.sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
-from orderbridge.sources.words import listed
+from orderbridge.sources.words import listed, number
 
 _READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-row|sheet)\b")
 ERP_CODE: Final = "erpCode"
@@ -107,8 +107,16 @@ def _as_address(source: Source) -> Source:
 
 
 def layout_notes(table: SourceTable) -> Iterator[str]:
-    """Lines and cells that may not be what a person sees: footnotes, hidden rows, merged cells."""
+    """What may not be as a person sees it: names, columns, footnotes, signs, hidden rows, merged cells."""
     found = table.format
+    if not found.header_lines:
+        left_out = f"; {number(found.dropped_columns, 'empty column')} at the right left out"
+        yield (
+            f"no line has column names: the columns are numbered, {found.columns[0]} and so on, and the first line is "
+            f"a row{left_out if found.dropped_columns else ''}"
+        )
+    if found.has_signs:
+        yield "control characters are read as the signs that cp1252 has in their place, such as quotes and dashes"
     if found.footnotes:
         lines = listed(list(map(str, found.footnotes)))
         yield f"lines after the table are not read, as footnotes: {lines}; check that the file is whole"

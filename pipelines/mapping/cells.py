@@ -64,6 +64,8 @@ WORDS: Final = {
     "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them; 3.0 is what "
     "a spreadsheet or a script makes of the id 3: export that column as text",
     "not_a_date": "not a date in the form {form}: set the form in the mapping, under [dates]",
+    "no_value": "\\N is how databases export no value: name it in the mapping as an empty cell, under [rows]: "
+    r"empty = ['\N']",
     "not_an_address": "not a valid e-mail address: the customer could not log in with it",
     "several_addresses": "several addresses: write the one with which the customer logs in",
 }
@@ -76,6 +78,7 @@ _CELL_ERROR: Final = r"^(#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+( [(].*[)])?|I/T|NV|#
 """In all languages: #REF!, #¡VALOR!, #BEZUG!, #N/A, #N/D; in LibreOffice also Err:502."""
 _MARKED: Final = r"""^(?:="([^"]*)"|'([0-9+(][0-9 ()./-]*))$"""
 """="00038", or an apostrophe before a code or phone number: so exported, a spreadsheet keeps it as text."""
+_NO_VALUE: Final = r"\N"
 _LOST: Final = "\ufffd"
 _UNPROVEN: Final = r"^[+-]?[0-9][0-9]*[.,' ][0-9.,' ]*$"
 _NUMBER_ID: Final = r"^[0-9]{1,18}$"
@@ -219,6 +222,7 @@ def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         ("damaged_code", pc.match_substring_regex(texts, _POWER)),
         ("cell_error", pc.match_substring_regex(texts, _CELL_ERROR)),
         ("formula", pc.and_(pc.starts_with(texts, '="'), pc.ends_with(texts, '"'))),
+        ("no_value", pc.equal(texts, _NO_VALUE)),
         ("damaged_text", pc.match_substring(texts, _LOST)),
     ):
         if pc.any(is_damaged).as_py():

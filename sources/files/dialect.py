@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orderbridge.sources.errors import UsageError
@@ -25,18 +26,33 @@ if TYPE_CHECKING:
 DELIMITERS: Final = (";", ",", "\t", "|")
 DELIMITER: Final = re.compile(f"[{''.join(DELIMITERS)}]")
 SEP: Final = re.compile(r'"?sep=(.)"?[ ,;\t|]*[\r\n]*$', re.IGNORECASE)
+MAX_TITLES: Final = 2
+"""Below more lines of one cell, a last one with a delimiter is a row of one column, unless it has names."""
 _DIGIT: Final = re.compile(r"\d")
 _LINE_END: Final = re.compile(r"[\r\n]")
+_QUOTED: Final = re.compile(r'"(?:[^"\r\n]|"")*+"')
+_LETTER_ESCAPE: Final = re.compile(r"\\[^\W_]")
+_SPACE: Final = r"[ \t]"
+_RUN: Final = re.compile(r"[ \t]{2,}")
+_SPACES: Final = re.compile(" {2,}")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How cells are delimited. `quote` and `escape` are "" for none; `is_padded`: spaces follow the delimiter."""
+    r"""How cells are delimited. `quote` and `escape` are "" for none; `is_padded`: spaces follow the delimiter.
+
+    Attributes:
+        separator: the delimiter with what stands beside it and is no data: a space on both sides for any white
+            space, or a second delimiter on one; "" for the delimiter alone.
+        has_nulls: whether `\N` is an empty cell.
+    """
 
     delimiter: str
     quote: str = '"'
     escape: str = ""
     is_padded: bool = False
+    separator: str = ""
+    has_nulls: bool = False
 
 
 class Record(NamedTuple):
@@ -63,6 +79,11 @@ class Detection(NamedTuple):
 def reader(lines: Iterable[str], dialect: Dialect) -> Reader:
     """A strict reader of records; its `line_num` counts lines."""
     csv.field_size_limit(MAX_LINE)  # process-wide, so it is set each time
+    if dialect.separator:
+        lines = without_padding(lines, dialect)
+    if dialect.has_nulls:
+        null = null_pattern(dialect.delimiter)
+        lines = (null.sub("", line) for line in lines)
     return csv.reader(
         lines,
         delimiter=dialect.delimiter,
@@ -78,6 +99,103 @@ def reader(lines: Iterable[str], dialect: Dialect) -> Reader:
 def lines_of(text: str) -> io.StringIO:
     """Lines with their ends: LF, CRLF or CR; other line separators of Unicode are text."""
     return io.StringIO(text, newline="")
+
+
+def without_padding(lines: Iterable[str], dialect: Dialect) -> Iterator[str]:
+    """Lines with the delimiter alone between cells, and no white space outside of the quotes of a cell."""
+    padding = _Padding(dialect)
+    is_open = False
+    for line in lines:
+        text, is_open = padding.remove(line, is_open=is_open)
+        yield text
+
+
+class _Padding:
+    """What stands beside the delimiters and quotes of a dialect and is no data."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.delimiter, self.quote = dialect.delimiter, dialect.quote
+        before, _, after = dialect.separator.partition(dialect.delimiter)
+        self.spaces = " \t".replace(dialect.delimiter, "")
+        self.before = self.spaces if before.isspace() else ""
+        self.second_before = before.strip()
+        self.second_after = after.strip()
+        mark = re.escape(dialect.quote or "\0")
+        escaped = r"\\.|" if dialect.escape else ""
+        self._quoted = re.compile(f"(?:{mark}{mark}|{escaped}[^{mark}])*+", re.DOTALL)
+        self._spaces = re.compile(f"[{self.spaces}]*+")
+        self._end = re.compile(
+            f"[{self.spaces}]*+(?={re.escape(self.second_before)}{re.escape(self.delimiter)}|[\r\n]|\\Z)"
+        )
+
+    def remove(self, line: str, *, is_open: bool) -> tuple[str, bool]:
+        """A line without padding, and whether a quoted cell goes on in the next one; `is_open`: it begins in one."""
+        parts: list[str] = []
+        at = 0
+        while True:
+            text, at, is_open = self._quoted_part(line, at, is_open=is_open)
+            parts.append(text)
+            end = -1 if is_open else line.find(self.delimiter, at)
+            if end < 0:
+                last = line[at:].rstrip("\r\n")
+                parts += [last.rstrip(self.before), line[at + len(last) :]]
+                return "".join(parts), is_open
+            cell = line[at:end].removesuffix(self.second_before).rstrip(self.before)
+            parts += [cell, self.delimiter]
+            at = end + len(self.delimiter)
+            if self.second_after and line.startswith(self.second_after, at):
+                at += len(self.second_after)
+            if self.before:
+                at = self._end_of(self._spaces, line, at)
+
+    def _quoted_part(self, line: str, at: int, *, is_open: bool) -> tuple[str, int, bool]:
+        """The quoted part of a cell, where it ends in the line, and whether it goes on in the next line."""
+        if not is_open:
+            begin = self._end_of(self._spaces, line, at)
+            if not self.quote or not line.startswith(self.quote, begin):
+                return "", at, False
+            at = begin + 1
+        end = self._end_of(self._quoted, line, at)
+        text = ("" if is_open else self.quote) + line[at:end]
+        if end == len(line):
+            return text, end, True
+        padding = self._end.match(line, end + 1)
+        return text + self.quote, padding.end() if padding else end + 1, False
+
+    @staticmethod
+    def _end_of(pattern: re.Pattern[str], line: str, at: int) -> int:
+        match = pattern.match(line, at)
+        return match.end() if match else at
+
+
+@cache
+def null_pattern(delimiter: str) -> re.Pattern[str]:
+    r"""`\N` alone in a cell without quotes."""
+    mark = re.escape(delimiter)
+    return re.compile(rf"(?:^|(?<=[{mark}\r\n]))\\N(?=[{mark}\r\n]|\Z)")
+
+
+def has_letter_escapes(text: str, dialect: Dialect) -> bool:
+    r"""Whether a backslash stands before a letter or digit, other than in a cell `\N` that is an empty one."""
+    if "\\" not in text:
+        return False
+    if dialect.has_nulls:
+        text = null_pattern(dialect.delimiter).sub("", text)
+    return _LETTER_ESCAPE.search(text.replace("\\\\", "")) is not None
+
+
+def has_proven_nulls(blocks: Iterable[str], dialect: Dialect) -> bool:
+    r"""Whether a text has `\N` in cells of its own, and each other backslash is an escape of MySQL or PostgreSQL."""
+    null = null_pattern(dialect.delimiter)
+    escapes = re.compile(rf"\\[\\'\"0bnrtZ\r\n{re.escape(dialect.delimiter)}]")
+    is_found = False
+    for block in blocks:
+        if "\\" in block:
+            rest, count = null.subn("", block)
+            is_found = is_found or count > 0
+            if "\\" in escapes.sub("", rest):
+                return False
+    return is_found
 
 
 def is_blank(cells: list[str], width: int) -> bool:
@@ -148,7 +266,10 @@ def best_dialect(
 
 
 def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Dialect]:
-    is_padded = options.delimiter is None and _is_padded(text, delimiter)
+    separator = _separator(text, delimiter, is_given=options.delimiter is not None)
+    is_padded = options.delimiter is None and not separator and _is_padded(text, delimiter)
+    if separator:
+        text = "".join(without_padding(lines_of(text), Dialect(delimiter, separator=separator)))
     wrapped = {quote: _wrapped(text, delimiter, quote) for quote in ('"', "'")}
     # one cell such as 'Classic' does not make a quote
     is_usual = wrapped["'"] > wrapped['"'] and 2 * wrapped["'"] >= sum(
@@ -158,12 +279,53 @@ def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Diale
     for quote in (options.quote,) if options.quote is not None else quotes:
         if quote == delimiter:
             continue
-        plain = Dialect(delimiter, quote, options.escape or "", is_padded)
+        plain = Dialect(delimiter, quote, options.escape or "", is_padded, separator)
         yield plain
         if options.escape is None and quote and f"\\{quote}" in text and delimiter != "\\":
             yield replace(plain, escape="\\")
     if options.quote is None and '"' in text and not wrapped['"'] and not is_usual:
-        yield Dialect(delimiter, "", options.escape or "", is_padded)
+        yield Dialect(delimiter, "", options.escape or "", is_padded, separator)
+
+
+def _separator(text: str, delimiter: str, *, is_given: bool) -> str:
+    """What separates cells if it is more than the delimiter: tabs beside each one, spaces after quotes, or two marks.
+
+    Where a comma stands beside each tab, the tab is the delimiter: commas may also be those of decimals.
+    """
+    seconds = ",;|" if delimiter == "\t" else "\t"
+    besides = ['" ', '"\t', *(f"{delimiter}{second}" for second in seconds)]
+    besides += [f"{second}{delimiter}" for second in seconds]
+    if delimiter not in text or not any(beside in text for beside in besides):
+        return ""
+    run = _SPACES if delimiter == "\t" else _RUN
+    lines = [_plain(line, run) for line in lines_of(text) if delimiter in line]
+
+    def is_usual(before: str, after: str) -> bool:
+        """Whether this stands beside each delimiter of most lines."""
+        usual = 0
+        for line in lines:
+            at_edge = line.startswith(delimiter) if before else line.endswith(delimiter)
+            both = line.count(f"{before}{delimiter}{after}") + at_edge
+            usual += line.count(delimiter) == both
+        return 2 * usual > len(lines)
+
+    if delimiter == "\t":
+        for other in "" if is_given else seconds:
+            if is_usual(other, ""):
+                return f"{other}\t"
+            if is_usual("", other):
+                return f"\t{other}"
+    elif is_usual("\t", "") or is_usual("", "\t"):
+        return f" {delimiter} "
+    spaced = re.compile(rf'""{_SPACE}(?:{re.escape(delimiter)}|$)')
+    usual_spaces = sum(map(bool, map(spaced.search, lines)))
+    return f" {delimiter} " if 2 * usual_spaces > len(lines) else ""
+
+
+def _plain(line: str, run: re.Pattern[str]) -> str:
+    """A line with its quoted texts emptied, and each run of white space as one tab or space."""
+    emptied = _QUOTED.sub('""', line.rstrip("\r\n"))
+    return run.sub(lambda found: "\t" if "\t" in found[0] else " ", emptied)
 
 
 def _is_padded(text: str, delimiter: str) -> bool:
@@ -187,6 +349,19 @@ def _wrapped(text: str, delimiter: str, quote: str) -> int:
     return sum(quote in cell or not _LINE_END.search(cell) for cell in cells)
 
 
+def _is_prose(rows: list[Record], filled: list[Record], dialect: Dialect) -> bool:
+    """Whether the rows of the greatest width are only the last lines of one column: `García, Luis` has no two cells."""
+    count = len(rows)
+    if count == len(filled) or rows[0] is not filled[-count]:
+        return False
+    cells = [cell for record in rows for cell in record.cells or ()]
+    if count == 1 and len(filled) > MAX_TITLES + 1 and not looks_like_names(cells):
+        return True
+    is_adjacent = filled[-count - 1].last + 1 == rows[0].line
+    is_list = dialect.is_padded and is_adjacent and 2 * count < len(filled)
+    return is_list and len(cells) == 2 * count and not any(map(_DIGIT.search, cells))
+
+
 def _score(records: list[Record], dialect: Dialect) -> float:
     """0 to 1: the share of lines in rows of equal width, lower for few cells and for cells with other delimiters."""
     filled = [record for record in records if record.cells is None or not is_blank(record.cells, 2)]
@@ -194,7 +369,7 @@ def _score(records: list[Record], dialect: Dialect) -> float:
         return 0.0
     width = width_of(records)
     rows = [record for record in filled if record.cells is not None and len(record.cells) == width]
-    if not rows:
+    if not rows or _is_prose(rows, filled, dialect):
         return 0.0
     share = sum(r.last - r.line + 1 for r in rows) / sum(r.last - r.line + 1 for r in filled)
     if width == 1:

@@ -30,6 +30,7 @@ _ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0"
 _OLE_BYTES: Final = 64 << 20
 _HEAD_BYTES: Final = 64 << 10
+_LOCK_NAMES: Final = ("~$", ".~lock.")
 _IN_ZIP: Final = (
     ("xl/workbook.bin", "a binary Excel workbook (.xlsb)", _SAVE_AS),
     ("word/document.xml", "a Word document", _TABLE),
@@ -91,9 +92,19 @@ def is_workbook(source: InputFile) -> bool:
 
 def check_kind(source: InputFile) -> None:
     """Raises UsageError for a file of another kind, naming it and what to do."""
+    if source.name.startswith(_LOCK_NAMES):
+        raise UsageError(
+            f"{source.name} is not a table: a spreadsheet program made it while the file is open there",
+            f"Use the file itself: {_locked(source.name)}",
+        )
     kind = _kind(source.file, source.head)
     if kind is not None:
         raise UsageError(f"{source.name} is {kind[0]}, not a CSV or .xlsx file", kind[1])
+
+
+def _locked(name: str) -> str:
+    """The name of the file that a lock file is about."""
+    return name.removeprefix("~$").removeprefix(".~lock.").removesuffix("#")
 
 
 def _kind(file: BinaryIO, head: bytes) -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Final
 
 from orderbridge.sources.errors import UsageError
@@ -49,6 +49,13 @@ _CLOSING: Final = re.compile(
     r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,})\b",
     re.IGNORECASE,
 )
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_NUMBERED: Final = re.compile(
+    r"(field|fld|column|col|campo|columna|coluna|colonna|colonne|champ|feld|spalte)[ _]?(\d+)",
+    re.IGNORECASE,
+)
+_KEPT_AS_TEXT: Final = re.compile('="(.*)"')
+MAX_ACRONYM: Final = 4
 _MAY_BE_NAME: Final = re.compile(r"[1-9]\d{0,3}|[^\W\d_]+\d")
 """A number or code that may be a name: 2024, Q1."""
 ROWS_COMPARED: Final = 200
@@ -116,7 +123,7 @@ def detect_layout(
             )
         names, surplus = _names(rows[at], rows[at + 1 :])
         if options.header_row is None:
-            _check_widths(line, len(names), surplus, len(rows[at]), rows[at + 1 :])
+            _check_widths(line, len(names), surplus, rows[at], rows[at + 1 :])
     columns, renamed = _numbered(names)
     shape = RowShape(
         columns,
@@ -142,15 +149,29 @@ def _names(header: list[str], rows: list[list[str]]) -> tuple[list[str], int]:
     return list(map(column_name, header[:kept])), _surplus(rows, kept, width - kept)
 
 
-def _check_widths(line: int, names: int, surplus: int, width: int, rows: list[list[str]]) -> None:
-    """Raises UsageError if most rows, or the empty cells at their end, show that the header may be another line."""
+def _is_one_word(name: str) -> bool:
+    """Whether a name cannot be two that have lost the delimiter between them: a capital first only, or a short one."""
+    word = name.strip()
+    is_short = word.isupper() and len(word) <= MAX_ACRONYM
+    return word.isalpha() and (is_short or word.istitle())
+
+
+def _check_widths(
+    line: int, names: int, surplus: int, header: list[str], rows: list[list[str]]
+) -> None:
+    """Raises UsageError if most rows, or the empty cells at their end, show that the header may be another line.
+
+    A delimiter may end the rows, not the header, if none of its names may be two.
+    """
+    width = len(header)
     misfits = sum(
         len(cells) > names + surplus
         or any(cells[names:])
         or (names > 1 and not any(cells[1:]) and bool(DELIMITER.search(cells[0])))
         for cells in rows
     )
-    if 2 * misfits > len(rows) > 2 or names + surplus > width:
+    is_ended = names == width > 2 and all(map(_is_one_word, header))
+    if 2 * misfits > len(rows) > 2 or (names + surplus > width and not is_ended):
         size = Counter(map(len, rows)).most_common(1)[0][0]
         raise Unclear(
             f"line {line}, the header, has {number(names, 'name')}, but most rows have {number(size, 'cell')}",
@@ -205,6 +226,7 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
     """The index of the header."""
     raw = width_of(filled)
     width = _trimmed(rows, raw)
+    few: list[Record] = []
     for at, cells in enumerate(rows):
         if not width <= len(cells) <= raw or is_rule(cells):
             continue
@@ -212,8 +234,15 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
         count = sum(map(bool, names))
         if (count < width or has_labels(filled[at].filled, width)) and _is_title(filled, at, width):
             continue
-        if width > 1 and (count < 2 or count < width / 2):
+        if count == width and _is_full_title(filled, at, width):
             continue
+        if width > 1 and (count < 2 or count < width / 2):
+            if _has_row_names(filled, at, width):
+                return at
+            few.append(filled[at])
+            continue
+        if few and _is_like(names, _types(rows[at + 1 :], width)):
+            raise _few_names(few[-1], filled[at])
         # the last line cannot be a header if the line above has names: it would have no rows
         above = rows[at - 1] if at == len(rows) - 1 > 0 else []
         has_names = len(above) > 1 and all(above) and not re.search(r"\d", "".join(above))
@@ -222,6 +251,26 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
         "no line looks like column names",
         "Give the line that has them: --header-row N.",
         _names_on(0),
+    )
+
+
+def _has_row_names(filled: list[Record], at: int, width: int) -> bool:
+    """Whether the first line has a name for all columns but the first, whose rows have names, as R writes them."""
+    first, *others = (filled[at].cells or [])[:width]
+    later = [row.cells or [] for row in filled[at + 1 :]]
+    is_named = (
+        not first and len(others) == width - 1 and all(type_of(cell) == "text" for cell in others)
+    )
+    return is_named and at == 0 and bool(later) and all(cells and cells[0] for cells in later)
+
+
+def _few_names(few: Record, row: Record) -> Unclear:
+    """The error of a line with names for a few columns above what is a row."""
+    names = number(len(few.filled), "cell")
+    return Unclear(
+        f"line {few.line} has {names} with text, and line {row.line} looks like a row, not like column names",
+        f"Complete the names in line {few.line}, or remove it if it is a title.",
+        _names_on(few.line),
     )
 
 
@@ -252,11 +301,76 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
         return True
     if len(cells) < 2:
         return False
+    below = [row.cells or [] for row in filled[at + count :]]
+    is_above = all(len(row.filled) < width for row in filled[at + 1 : at + count - 1])
+    if is_above and names_above_data(filled[at + count - 1].cells or [], below, width) > 1:
+        return True  # names of groups of columns, or a title of several cells
+    if _has_row_names(filled, at, width):
+        return False
     raise Unclear(
         f"line {line} has {number(len(cells), 'cell')} with text, line {names} a name for each column",
         "",
         _names_on(line, names),
     )
+
+
+def names_above_data(names: Sequence[str], rows: Sequence[list[str]], width: int) -> int:
+    """The number of columns with a text in a line and numbers, dates or codes in the rows below it."""
+    pairs = zip(names, _types(rows, width), strict=False)
+    return sum(type_of(name) == "text" and is_data(kind) for name, kind in pairs)
+
+
+def _types(rows: Sequence[list[str]], width: int) -> tuple[str, ...]:
+    """The types of the columns in the first rows."""
+    whole = [cells for cells in rows if len(cells) >= width][:TYPED_ROWS]
+    return column_types(column_kinds(whole, width))
+
+
+def _is_full_title(filled: list[Record], at: int, width: int) -> bool:
+    """Whether a line as wide as the table, with a date or a number, is a title above a line of pure names.
+
+    Raises:
+        Unclear: the rows do not prove that the names are names.
+    """
+    cells = (filled[at].cells or [])[:width]
+    values = [cell.strip() for cell in cells if type_of(cell) in _VALUES]
+    later = filled[at + 1 : at + 1 + MAX_TITLES] if values else []
+    names = next(
+        filter(None, (n * _is_line_of_names(row, width) for n, row in enumerate(later, 1))), 0
+    )
+    if not names:
+        return False
+    below = [row.cells or [] for row in filled[at + names + 1 :]]
+    types = _types(below, width)
+    has_years = all(map(_YEAR.fullmatch, values))
+    if not has_years and any(_is_like(row.cells or [], types) for row in filled[at : at + names]):
+        return False
+    is_proven = names_above_data(filled[at + names].cells or [], below, width) > 0
+    if has_years != is_proven:
+        return is_proven
+    line, other = filled[at].line, filled[at + names].line
+    raise Unclear(
+        f"line {line} has dates or numbers, line {other} a name for each column",
+        "",
+        _names_on(line, other),
+    )
+
+
+def _is_line_of_names(record: Record, width: int) -> bool:
+    cells = (record.cells or [])[:width]
+    return (
+        len(cells) == width and looks_like_names(cells) and not any("@" in cell for cell in cells)
+    )
+
+
+def _is_like(cells: Sequence[str], types: Sequence[str]) -> bool:
+    """Whether a line has data of the same types as the rows, in as many columns as it has others."""
+    alike = different = 0
+    for cell, kind in zip(cells, types, strict=False):
+        own = type_of(cell)
+        alike += own == kind and is_data(own)
+        different += bool(own) and own != kind and (is_data(own) or is_data(kind))
+    return alike > 0 and alike >= different
 
 
 def _names_on(*lines: int) -> dict[str, dict[str, int]]:
@@ -268,7 +382,9 @@ def _names_on(*lines: int) -> dict[str, dict[str, int]]:
 
 
 def column_name(text: str) -> str:
-    """A name as it is compared: spaces single, accents composed, which is how they are typed."""
+    """A name as it is compared: spaces single, accents composed, which is how they are typed; `="Name"` is `Name`."""
+    kept = _KEPT_AS_TEXT.fullmatch(text.strip())
+    text = kept[1] if kept else text
     return unicodedata.normalize("NFC", " ".join(text.split()))
 
 
@@ -352,15 +468,16 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     at = next(index for index, record in enumerate(records) if record.line == header.line)
     after = (record.cells for record in records[at + 1 :] if record.cells)
     rows = [cells for cells in after if len(cells) >= width][:ROWS_COMPARED]
-    if any('"' in name for name in header.cells or ()):
+    if any('"' in column_name(name) for name in header.cells or ()):
         problem = f"line {header.line}, the header, has a quote that does not enclose a whole name"
         raise Unclear(problem, "Fix the quotes in that line.", _names_on(header.line))
-    _check_lines_above(records[:at], header, width)
+    if not any(record.filled for record in records[at + 1 :]):
+        _check_rows_follow(records[:at], header, width)
     _check_earlier_table(records[:at], header, width)
+    _check_lines_above(records[:at], header, width, rows)
     _check_table_beside(header, rows)
-    return _is_row(
-        header, column_types(column_kinds(rows[:TYPED_ROWS], width)), is_first=header is records[0]
-    )
+    types = column_types(column_kinds(rows[:TYPED_ROWS], width))
+    return _is_row(header, types, rows, is_first=header is records[0])
 
 
 def check_single_column(sample: str) -> None:
@@ -386,9 +503,16 @@ def has_labels(filled: Sequence[str], width: int) -> bool:
     return labels > 0 and (len(filled) < width or labels < len(filled) <= 2 * labels)
 
 
-def _check_lines_above(above: Sequence[Record], header: Record, width: int) -> None:
-    """A broken line, or one of another width, right above the header may be it; so may a line quoted as a whole."""
-    has_names = looks_like_names((header.cells or [])[:width])
+def _check_lines_above(
+    above: Sequence[Record], header: Record, width: int, rows: Sequence[list[str]]
+) -> None:
+    """A broken line, or one of another width, right above the header may be it; so may a line quoted as a whole.
+
+    Not above names that the rows prove: texts only, above each column with numbers, dates or codes.
+    """
+    names = (header.cells or [])[:width]
+    if _are_proven_names(names, _types(rows, width)):
+        return
     for record in above:
         filled, is_next = record.filled, record.last + 1 == header.line
         is_quoted = len(filled) == 1 and any(
@@ -398,7 +522,7 @@ def _check_lines_above(above: Sequence[Record], header: Record, width: int) -> N
             is_next and len(filled) > 1 and len(record.cells or ()) != len(header.cells or ())
         )
         is_metadata = has_labels(filled, width) or (
-            has_names and any(type_of(cell) in _VALUES for cell in filled)
+            looks_like_names(names) and any(type_of(cell) in _VALUES for cell in filled)
         )
         is_broken = is_next and record.cells is None
         if is_broken or ((is_quoted or is_other) and not is_metadata):
@@ -406,12 +530,62 @@ def _check_lines_above(above: Sequence[Record], header: Record, width: int) -> N
             raise Unclear(
                 f"line {record.line} looks like the header, but has {'misplaced quotes' if is_broken else fault}; "
                 f"otherwise line {header.line} is the header",
-                f"Fix line {record.line}.",
-                _names_on(header.line, record.line),
+                f"Fix line {record.line}, or remove it if it is a title.",
+                _names_on(record.line),
             )
 
 
-def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
+def _are_proven_names(names: Sequence[str], types: Sequence[str]) -> bool:
+    """Whether a line has no dates or numbers, and no cell of the type of the data below it."""
+    data = [
+        (type_of(name), kind) for name, kind in zip(names, types, strict=False) if is_data(kind)
+    ]
+    has_values = any(type_of(name) in _VALUES for name in names)
+    return bool(data) and not has_values and all(own not in ("", kind) for own, kind in data)
+
+
+def _check_rows_follow(above: Sequence[Record], header: Record, width: int) -> None:
+    """A header on the last line, below lines of one cell, may be a row of one column."""
+    is_single = any(len(record.filled) == 1 for record in above)
+    is_usual = width > 2 and looks_like_names((header.cells or [])[:width])
+    if is_single and not is_usual:
+        raise Unclear(
+            f"only line {header.line} has {number(width, 'cell')}, and no rows follow it",
+            "",
+            {
+                "there is one column": {"delimiter": "\t"},
+                f"line {header.line} has the names": {"header_row": header.line},
+            },
+        )
+
+
+def _has_numbered_names(names: Sequence[str], rows: Sequence[list[str]]) -> bool:
+    """Whether a line has years in a row beside names (2022, 2023), or Field1, Field2, and none of them is a cell."""
+    years = [int(name) for name in names if _YEAR.fullmatch(name)]
+    words = [name for name in names if name.strip() and not _YEAR.fullmatch(name)]
+    steps = {later - year for year, later in pairwise(years)}
+    is_of_years = (
+        (steps == {1} or steps == {-1})
+        and bool(words)
+        and all(type_of(word) == "text" for word in words)
+    )
+    numbered = [_NUMBERED.fullmatch(name.strip()) for name in names]
+    found = [(match[1].casefold(), int(match[2])) for match in numbered if match]
+    is_of_fields = len(found) == len(names) > 1 and len({word for word, _ in found}) == 1
+    is_of_fields = is_of_fields and all(
+        later == one + 1 for (_, one), (_, later) in pairwise(found)
+    )
+    is_repeated = any(
+        name.strip() and name == cell
+        for cells in rows
+        for name, cell in zip(names, cells, strict=False)
+    )
+    return (is_of_years or is_of_fields) and not is_repeated
+
+
+def _is_row(
+    header: Record, types: Sequence[str], rows: Sequence[list[str]], *, is_first: bool
+) -> bool:
     """Whether the line of a header is a row: its cells are of the same types as those below, e.g. codes or dates."""
     alike, different = [], 0
     for name, kind in zip(header.cells or (), types, strict=False):
@@ -419,7 +593,7 @@ def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
         is_alike = own == kind if any(types) else not _MAY_BE_NAME.fullmatch(name)
         alike += [name] if is_alike and is_data(own) else []
         different += bool(own) and not is_data(own) and (is_data(kind) or not any(types))
-    if len(alike) <= different:
+    if len(alike) <= different or _has_numbered_names(header.cells or (), rows):
         return False
     if (
         is_first

@@ -87,7 +87,8 @@ class DetectedFormat:
         dropped_columns: empty columns without a name at the right: a delimiter at the end of each line.
         lines: the number of lines of the file.
         is_encoding_assumed: another single-byte encoding cannot be ruled out.
-        is_padded: spaces follow the delimiters and are not part of the cells.
+        has_signs: control characters are read as the signs that cp1252 has in their place.
+        is_padded: white space, or a second delimiter, stands beside the delimiters and is not part of the cells.
         line_ends: those of LF, CRLF and CR that occur, including within cells.
         sheets: all sheets of the workbook.
         hidden_rows: the number of rows that the sheet hides; they are read.
@@ -104,6 +105,7 @@ class DetectedFormat:
     lines: int = 0
     encoding: str | None = None
     is_encoding_assumed: bool = False
+    has_signs: bool = False
     has_bom: bool = False
     delimiter: str | None = None
     quote: str | None = None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Final
 
 import numpy as np
@@ -20,13 +20,17 @@ from pyarrow import csv as arrow_csv
 from orderbridge.sources.files.dialect import (
     DELIMITERS,
     SEP,
-    Detection,
     Dialect,
+    Record,
     best_dialect,
     check_options,
+    has_letter_escapes,
+    has_proven_nulls,
     is_blank,
     lines_of,
     reader,
+    records_of,
+    without_padding,
 )
 from orderbridge.sources.files.encoding import MAX_LINE, MIB, Text, read_text
 from orderbridge.sources.files.file_kinds import InputFile
@@ -64,6 +68,10 @@ _STRAY_QUOTE: Final = (
     "a quote inside a cell seems to open a quoted text; put the whole cell in quotes and double the "
     "quotes within it, or if they are right, confirm them with --quote double"
 )
+_ESCAPED: Final = (
+    "a backslash before a letter or digit is not part of the text, and its meaning is not proven, such as \\N for no "
+    "value, \\t for a tab; export the file without escapes, or if the backslashes are part of the text: --escape none"
+)
 _TORN: Final = "line {} has only a part of a row, which a line break may have cut off from this one; join the lines"
 _QUOTE_HINT: Final = (
     "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
@@ -83,14 +91,12 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
         UsageError: the file is not text, or contains no table.
     """
     text = read_text(source, options.encoding)
-    (dialect, _, records), hints = choose_dialect(
-        text.head, options, cut_off=len(text.head) < text.chars
-    )
-    if hints:
-        records = [
-            record._replace(line=record.line + hints, last=record.last + hints)
-            for record in records
-        ]
+    cut_off = len(text.head) < text.chars
+    dialect, hints = choose_dialect(text.head, options, cut_off=cut_off)
+    has_escapes = dialect.escape == "\\" or "\\N" in text.head
+    if has_escapes and options.escape in (None, "\\") and has_proven_nulls(text.blocks(), dialect):
+        dialect = replace(dialect, escape="\\", has_nulls=True)
+    records = head_records(text.head, dialect, options.header_row, hints, cut_off=cut_off)
     layout = detect_layout(records, options, skipped=(1,) if hints else ())
     shape = layout.shape
     if options.delimiter is None and len(shape.columns) == 1:
@@ -103,8 +109,12 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
         lines=text.lines,
         encoding=text.encoding,
         is_encoding_assumed=text.is_assumed,
+        has_signs=text.has_signs,
         has_bom=text.begin > 0,
-        **asdict(dialect),
+        delimiter=dialect.delimiter,
+        quote=dialect.quote,
+        escape=dialect.escape,
+        is_padded=dialect.is_padded or bool(dialect.separator),
         line_ends=text.line_ends,
     )
     text = replace(text, chars=text.chars - cut)
@@ -113,16 +123,18 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
     )
 
 
-def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Detection, int]:
+def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Dialect, int]:
     """The most probable dialect of a sample, and the number of `sep=` lines at its start, which have no record.
+
+    If the line of the header is given, what is above it does not count.
 
     Raises:
         UsageError: there are two possible readings, or the delimiter, quote or escape in the options is invalid.
     """
     check_options(options)
-    first = next(lines_of(sample), "")
-    hint = SEP.fullmatch(first)
-    body = sample[len(first) :] if hint else sample
+    hint = SEP.fullmatch(next(lines_of(sample), ""))
+    hints = int(hint is not None)
+    body = _from_line(sample, max(hints + 1, options.header_row or 1))
     best = best_dialect(
         body,
         DELIMITERS if options.delimiter is None else [options.delimiter],
@@ -132,7 +144,47 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
     if hint and options.delimiter is None:
         hinted = best_dialect(body, [hint[1]], options, cut_off=cut_off)
         best = best if best.score > max(MIN_SCORE, 2 * hinted.score) else hinted
-    return best, int(hint is not None)
+    return best.dialect, hints
+
+
+def head_records(
+    sample: str, dialect: Dialect, header_row: int | None, hints: int, *, cut_off: bool
+) -> list[Record]:
+    """The records of a sample after its `sep=` lines.
+
+    Where a stray quote above a header whose line is given hides it, each line above is a record of one cell.
+    """
+    records = _numbered(records_of(_from_line(sample, hints + 1), dialect, cut_off=cut_off), hints)
+    line = header_row or 0
+    hides = any(
+        record.cells is None and record.line < line <= record.last for record in records
+    ) or (records and records[-1].last < line)
+    if line <= hints + 1 or not hides:
+        return records
+    above = islice(lines_of(sample), hints, line - 1)
+    titles = [
+        Record(number, number, [text.strip()] if text.strip() else [])
+        for number, text in enumerate(above, hints + 1)
+    ]
+    below = records_of(_from_line(sample, line), dialect, cut_off=cut_off)
+    return titles + _numbered(below, line - 1)
+
+
+def _from_line(text: str, line: int) -> str:
+    """A text from a line on."""
+    lines = lines_of(text)
+    for _ in range(line - 1):
+        lines.readline()
+    return lines.read()
+
+
+def _numbered(records: list[Record], before: int) -> list[Record]:
+    """Records that begin after some lines."""
+    if not before:
+        return records
+    return [
+        record._replace(line=record.line + before, last=record.last + before) for record in records
+    ]
 
 
 @dataclass(eq=False)
@@ -218,7 +270,11 @@ class TextTable(SourceTable):
                 continue
             last = before + records.line_num
             raw = feed.take()
-            if (
+            if self.dialect.separator:
+                raw = tuple(without_padding(raw, self.dialect))
+            if self.dialect.escape and has_letter_escapes("".join(raw), self.dialect):
+                yield RejectedRow(line, last, "quoting", _ESCAPED, tuple(cells))
+            elif (
                 last > line
                 and not self.quote_given
                 and swallows(cells, (width, width + self.shape.surplus), mark)
@@ -328,7 +384,8 @@ class ArrowBlocks:
             self.dialect.quote,
             len(self.shape.columns),
         )
-        is_plain = delimiter.isascii() and quote.isascii() and not self.dialect.is_padded
+        is_padded = self.dialect.is_padded or self.dialect.separator
+        is_plain = delimiter.isascii() and quote.isascii() and not is_padded
         if not is_plain or width + self.shape.surplus > MAX_NAMES:
             return None
         marks = {"\0", BYTE_ORDER_MARK, self.dialect.escape, "" if self.quote_given else '"'} - {

@@ -203,9 +203,8 @@ class RowShape(NamedTuple):
         Not if the later of the two begins with a key; but any number may be the rest of a text.
         """
         count = len(fragment.cells) - self.added
-        if fragment.code != "too_short" or count > max(
-            1 + self.surplus, (len(self.columns) - self.added) // 2
-        ):
+        is_long = count > max(1 + self.surplus, (len(self.columns) - self.added) // 2)
+        if fragment.code != "too_short" or is_long or is_totals(fragment.cells):
             return False
         key = self.types[0] if self.types else ""
         later = fragment if fragment.line > row.line else row
@@ -332,9 +331,16 @@ def has_stray_quotes(line: str, delimiter: str, *, is_padded: bool = False) -> b
     `14"Screw M14, steel",14.50` has the right number of cells only by chance. Inches (`5" tube`, `3" x 4"`) have no
     text right after the quote, or no partner in another cell.
     """
+    texts = list(_unquoted_cells(line.rstrip("\r\n"), delimiter, is_padded=is_padded))
+    # a doubled quote is one quote of the text, or a closing one beside another
+    readings = ([text.replace('""', one) for text in texts] for one in ('"', ""))
+    return any(map(_opens_and_closes, readings))
+
+
+def _opens_and_closes(cells: Sequence[str]) -> bool:
+    """Whether one of some unquoted cells has an opening quote inside, and a later one ends with its closing quote."""
     is_open = False
-    for text in _unquoted_cells(line.rstrip("\r\n"), delimiter, is_padded=is_padded):
-        cell = text.replace('""', '"')
+    for cell in cells:
         if _SPACED.match(cell):
             return True
         if cell.count('"') % 2 == 0:

@@ -365,6 +365,14 @@ SKU = VARIANT + 'sku = "sku"\n'
             "lines after the table are not read, as footnotes: 4;",
         ),
         (
+            "variants",
+            "1,1,a,\n",
+            '[file]\nheader_row = 0\n[columns]\ncolumn_1 = "variantId"\ncolumn_2 = "productId"\n'
+            'column_3 = "sku"\n',
+            "no line has column names: the columns are numbered, column_1 and so on, and the first line is a row; 1 "
+            "empty column at the right left out",
+        ),
+        (
             "customers",
             "email,loginCode\na@b.pe,7\n",
             None,

@@ -402,6 +402,8 @@ CELLS: list[tuple[Reading, list[str], list[Any]]] = [
     *((Reading(kind), POWERS, [["damaged_code"]] * 5) for kind in ("text", "id", "number_id")),
     (Reading("text"), ERRORS, [["cell_error"]] * len(ERRORS)),
     (Reading("text"), ["Tunnbr\ufffdd"], [["damaged_text"]]),
+    (Reading("text"), [r"\N", r"\N ", r"a\N", "N"], [["no_value"], ["no_value"], r"a\N", "N"]),
+    (Reading("text", empty=(r"\N",)), [r"\N"], [None]),
     (Reading("secret"), [" 7,5E+12 ", "#N/A", "  ", *MARKED[:4]], [" 7,5E+12 ", "#N/A", None, *MARKED[:4]]),
     # the marks that keep a code a text in a spreadsheet
     (Reading("text"), MARKED, ["00038", "00038", "+34 600-112 (3)", "38.1", None]),

@@ -42,8 +42,9 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
     (f"Código;Rutas\n{('A1;a|b|c' + chr(10)) * 9}\n", "", {"columns": "Código,Rutas"}),
     (";;a;;\n;;1;;\n;;2;;\n", "delimiter=;", {"error": "no line looks like column names … --header-row 0"}),
     (f"{';'.join(map(str, range(20_000)))}\n1\n", "delimiter=; header_row=1", {"error": "20000 columns; the limit is"}),
-    # a header that cannot be read is not replaced by the first row
-    *((f"{header}\n{rows}{QUOTED}", "", {"error": f"{words} … --header-row 2"}) for rows in (ROWS, WORDS)
+    # a header that cannot be read is not replaced by the first row, nor is that proposed
+    *((f"{header}\n{rows}{QUOTED}", "", {"error": f"{words} … Fix line 1, or remove it if it is a title."})
+      for rows in (ROWS, WORDS)
       for header, words in (
           ('"Código"x;Nombre;PVP', "line 1 looks like the header, but has misplaced quotes"),
           ("Código;Nombre;PVP;;Nota", "line 1 looks like the header, but has 5 cells where the rows have 3"),
@@ -55,10 +56,50 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
     ("DATETIME,Qty,Amount\n28/01/2018,00:00,2,\n29/01/2018,00:05,3,\n30/01/2018,10:00,4,\n", "",
      {"error": "line 1, the header, has 3 names, but most rows have 4 cells … --header-row 1"}),
     ('Código;"Nom"bre;PVP\n' + ROWS, "quote=none", {"error": "line 1, the header, has a quote that does not enclose"}),
-    ("Artículo;;Precios;\nCódigo;Nombre;Compra;Venta\n" + "1;a;2;3\n" * 3, "",
-     {"error": "If line 1 has the names: --header-row 1. If line 2 has the names: --header-row 2."}),
-    ("Almacén;Central;;\nCódigo;Nombre;PVP;Color\nA1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\n", "",
+    # names of groups, or a title of several cells, above names that the rows prove; otherwise it is asked
+    *((f"{above}\nCódigo;Nombre;Compra;Venta\n" + "1;a;2;3\n" * 3, "", {"header": (2,), "preamble": (1,)})
+      for above in ("Artículo;;Precios;", ";;Precios;", "Almacén;Central;;")),
+    ("Almacén;Central;;\nNombre;Apellido;Ciudad;Color\nAna;Gil;Roma;rojo\nEva;Ruiz;Pisa;azul\n", "",
      {"error": "line 1 has 2 cells with text, line 2 a name for each column … has the names: --header-row 1. If"}),
+    # a title as wide as the table
+    *((f"{above}\nCódigo;Nombre;PVP;Color\nA1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\n", "",
+       {"columns": "Código,Nombre,PVP,Color", "preamble": (1,), "rows": [3, 4]})
+      for above in ("Desde;01/01/2025;Hasta;31/01/2025", "Fecha;19/08/2020;Lista;7", "Página;1;de;12,5")),
+    ("19/08/2020;Lista de precios\nNombre;Precio\nPerno;1,50\nTuerca;2,50\n", "",
+     {"columns": "Nombre,Precio", "preamble": (1,)}),
+    ("19/08/2020;Clientes\nNombre;Ciudad\nAna;Roma\nEva;Pisa\n", "",
+     {"error": "line 1 has dates or numbers, line 2 a name for each column … --header-row 1. If line 2 has"}),
+    ("Zona;2024;2025\nNombre;Enero;Febrero\nAna;1;2\nEva;3;4\n", "",
+     {"error": "line 1 has dates or numbers, line 2 a name for each column"}),
+    ("Musei;2011;2010\nRoma;sì;no\nPisa;no;sì\n", "", {"header": (1,), "rows": [2, 3]}),
+    # a row of words amid rows without a header is no header
+    ("5;Ana;x\nGil;Eva;y\n7;Leo;z\n8;Sol;w\n", "", {"error": "line 1 looks like a row"}),
+    # names that are not all words
+    *((f"{header}\nRoma;5;6\nPisa;7;8\n", "", {"header": (1,), "rows": [2, 3]})
+      for header in ("Musei;2011;2010", "Musei;2010;2011")),
+    ("Perno;2001\nTuerca;150\nClavo;30\n", "", {"error": "line 1 looks like a row"}),
+    *((f"{first}1;{first}2\nA0;B0\nA1;B1\n", "", {"header": (1,), "rows": [2, 3]})
+      for first in ("Field", "column_", "Campo ")),
+    ('="Código";="Nombre"\n="001";="x"\n="002";="y"\n', "", {"columns": "Código,Nombre", "rows": [2, 3]}),
+    # the names of R, which has none for the column of names
+    ('"","Overall"\n"n","418"\n"Age","53.02 (14.1)"\n"Sex","200 (47.8)"\n', "",
+     {"columns": "column_1,Overall", "rows": [2, 3, 4]}),
+    ('"","Male","Female"\n"n","418","21"\n"Mode","car","bus"\n"Age","53","51"\n', "",
+     {"columns": "column_1,Male,Female", "rows": [2, 3, 4]}),
+    ("Nombre;;;;\nA1;Perno;1;2;3\nA2;Tuerca;2;3;4\nA3;Clavo;2;3;4\n", "",
+     {"error": "line 1 has 1 cell with text, and line 2 looks like a row … or remove it if it is a title. If line 1"}),
+    # a delimiter ends the rows, and no name may be two that lost the one between them
+    ("Código;Nombre;PVP\nA1;Perno;1,50;\nA2;Tuerca;2,50;\nA3;Clavo;2,50;\n", "",
+     {"columns": "Código,Nombre,PVP", "rows": [2, 3, 4]}),
+    *((f"{header};Color;PVP\nA1;Perno;rojo;\nA2;Tuerca;azul;\nA3;Clavo;azul;\n", "",
+       {"error": "the header, has 3 names, but most rows have 4 cells"})
+      for header in ("CódigoNombre", "codigonombre", "CODIGONOMBRE", "Código Nombre")),
+    # no rows follow a header
+    *((f"Nombre\nAna\nEva\nLeo\n{last}\n", "", {"columns": "Nombre", "rows": [2, 3, 4, 5]})
+      for last in ("García, Luis", "Calle 3;4", "x|")),
+    ("Nombre\nAna\nLuis;x\n", "", {"error": "only line 3 has 2 cells, and no rows follow it … If there is one column"}),
+    ("Nombre\nAna\nEva\nLeo\nGil\nSol\nBea\nGarcía, Luis\nPérez, Ana\n", "", {"columns": "Nombre"}),
+    (f"Listado\nde artículos\n{NAMES}", "", {"header": (3,), "rows": []}),
     # a row of data is not the header
     *((f"{first}\n{first.replace('A0', 'A1')}\n" * 2, "", {"header": (), "rows": [1, 2, 3, 4]})
       for first in ("A0;Clavo;0,10", "00038;Clavo;12,50", "2024-01-31;Ana;5", "ana@example.com;Ana;x")),
@@ -86,6 +127,23 @@ def test_titles_above_the_header_are_no_table(tmp_path: Path, title: str, header
         assert found["columns"] == header.replace(";", ",")
         assert len(found["preamble"]) == sum(bool(line.strip(";")) for line in title.splitlines())
         assert len(found["rows"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "proposed"),
+    [
+        *(
+            (f"{header}\n{rows}{QUOTED}", [])
+            for rows in (ROWS, WORDS)
+            for header in ('"Código"x;Nombre;PVP', "Código;Nombre;PVP;;Nota", "Código;PVP 2")
+        ),
+        ("Nombre;;;;\nA1;Perno;1;2;3\nA2;Tuerca;2;3;4\nA3;Clavo;2;3;4\n", ["1"]),
+    ],
+)
+def test_no_row_is_proposed_as_the_line_of_the_names(
+    tmp_path: Path, text: str, proposed: list[str]
+) -> None:
+    assert re.findall(r"--header-row (\d+)", error_of(tmp_path, text)) == proposed
 
 
 OTHER = "Cliente;Ciudad;Saldo\nC1;Roma;10\nC2;Pisa;20\n"
@@ -118,6 +176,8 @@ TABLES: list[tuple[str, str, dict[str, Any]]] = [
     ("Código;PVP;;Cliente;Saldo\nA1;1,50;;C1;10\nA2;2,50;;C2;20\n;;;C3;30\n", "",
      {"error": "two tables side by side: columns 1 to 2, and those from column 4 on … --header-row 1"}),
     ("Código;PVP;;Cliente;Saldo\nA1;1,50;;C1;10\nA2;2,50;;C2;20\nA3;1;;C3;30\n", "", {"rows": [2, 3, 4]}),
+    (OTHER * 2 + "Ref;Nombre;PVP;Nota\n" + "A1;x;1,5;n\n" * 9, "",
+     {"error": "two tables: lines 1 to 6 have 3 cells, and another one begins on line 7"}),
     # one column, or many that are not of equal number
     ("a;b;c\na;b\na;b;c;d\na;b;c;d;e\na;b;c;d;e;f\na;b;c;d;e;f;g\nx\na;b;c;d;e;f;g;h\n", "",
      {"error": "most lines contain a semicolon, but not as cells of equal number: 0 to 7 … --delimiter semicolon"}),
@@ -153,6 +213,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
                           ("\nListado;;;", (5,)), ("\nNota\nVálido hasta mayo", (5, 6)), ("\n;;;\nNota", (6,)))),
     ("code;name\nA1;Ana\nA2;Eva\n\nLeo;\n", "", {"rows": [2, 3, 5], "footnotes": ()}),
     ('a;b\n1;2\n3;"x\n\nTotal"\n', "", {"cells": [("1", "2"), ("3", "x\n\nTotal")]}),
+    ("name;size;qty;price\nPerno;x;1;5,00\nSous-total;190.0\nClavo;y;2;6,00\n", "", {"rejected": "3 too_short"}),
     # what is no row
     *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\nkg;m;;;\n", "", {"rejected": "2 rule"})
       for units in (";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück")),
@@ -184,6 +245,44 @@ def test_lines_are_header_or_rows_or_rejected_or_reported_or_asked_about(
     tmp_path: Path, text: str, given: str, expected: dict[str, Any]
 ) -> None:
     check(tmp_path, text, options(given), **expected)
+
+
+_FURTHER = ";".join(f"Zusatzinformation - Art {n}" for n in range(1, 21))
+_BLANK = ";".join(['""'] * 20)
+BOOKINGS = f"""\
+"EXTF";700;21;"Buchungsstapel";9;20240130140440439;;"RE";"";"";29098;55003;20240101;4
+Umsatz (ohne Soll/Haben-Kz);WKZ Umsatz;Kurs;Konto;Belegdatum;Belegfeld 1;Belegfeld 2;Buchungstext;{_FURTHER};KOST1
+""" + "".join(
+    f'{n},50;"EUR";;{1200 + n};{n}01;"RE-{n}";"";"Text, {n} 5""";{_BLANK};7\n' for n in range(1, 4)
+)
+
+
+@pytest.mark.parametrize("given", [None, ReadOptions(header_row=2)])
+def test_names_with_digits_below_a_line_of_another_width_are_the_header(
+    tmp_path: Path, given: ReadOptions | None
+) -> None:
+    found = described(table(tmp_path, BOOKINGS.encode("cp1252"), given))
+    assert (found["header"], found["preamble"], found["rows"]) == ((2,), (1,), [3, 4, 5])
+    assert found["cells"][1][7] == 'Text, 2 5"'
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        'Lista "especial, 3, 4, 5, 6\n"de, 2, 3, 4\n',
+        "a,b,c,d\n" * 9,
+        '"Lista\nde precios"\n',
+        "\n'x\n",
+    ],
+)
+def test_the_dialect_is_that_of_the_lines_from_the_given_header_on(
+    tmp_path: Path, above: str
+) -> None:
+    line = above.count("\n") + 1
+    rows = "A1;Perno\nA2;Tuerca, 5\nA3;Clavo\n"
+    opened = table(tmp_path, f"{above}Código;Nombre\n{rows}", ReadOptions(header_row=line))
+    assert (opened.columns, opened.format.delimiter) == (("Código", "Nombre"), ";")
+    assert [row.line for row in rows_of(opened)[0]] == [line + 1, line + 2, line + 3]
 
 
 def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:

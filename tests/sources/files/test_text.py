@@ -73,6 +73,18 @@ def test_line_ends_are_found_also_at_the_end_of_a_block(
         *((f"sep={mark}\n{BASIC}", None, ";", CELLS) for mark in ",;|"),  # a wrong one too
         ('part\tsize\n1\t"a" b\n2\t"c" d\n', LITERAL, "\t", [("1", '"a" b'), ("2", '"c" d')]),
         ('code, name, sum\n"1", "Perno, i", 1.50\n2, x, 3\n', None, ",", [("1", "Perno, i", "1.50"), ("2", "x", "3")]),
+        # white space beside the delimiters, or after closing quotes
+        *((f"Code{mark}Nom{mark}Prix\nA1{mark}Perno{mark}12\nA2{mark}{mark}3\n", None, ",",
+           [("A1", "Perno", "12"), ("A2", "", "3")]) for mark in (",\t", "\t,", "\t, ", " \t,\t")),
+        *((f"Code{mark}Nom{mark}Prix\nA1{mark}Perno{mark}12,50\nA2{mark}{mark}3\n", None, "\t",
+           [("A1", "Perno", "12,50"), ("A2", "", "3")]) for mark in (",\t", "\t,")),
+        *((f'"Day"{mark}"Note, x"{mark}Unit\n"1"{mark}"a ""b"" , c"{mark}HKD\n"2"{mark}"x\ny , z"{mark}HKD\n',
+           None, ",", [("1", 'a "b" , c', "HKD"), ("2", "x\ny , z", "HKD")]) for mark in ("\t,", " ,", "\t,\t")),
+        ('"a";"b" \n"1";"2" \n"3";"4" \n', None, ";", [("1", "2"), ("3", "4")]),
+        # MySQL's escapes, where the whole file proves them
+        ('code,name,note\n1,"x \\"y\\"",\\N\n\\N,"a \\\\N",N\n', None, ",", [("1", 'x "y"', ""), ("", "a \\N", "N")]),
+        ("code\tname\n1\t\\N\n2\tN\n3\ta\\\tb\n", None, "\t", [("1", ""), ("2", "N"), ("3", "a\tb")]),
+        ("code;name\n1;\\N\n2;C:\\dir\n", None, ";", [("1", "\\N"), ("2", "C:\\dir")]),
         # ditto marks, which look like quoted cells of several lines
         ('code;name;city\nA1;N1;Madrid\nA2;N2;"\nA3;N3;"\nA4;N4;Lugo\nA5;N5;"\nA6;N6;Vigo', None, ";",
          [("A1", "N1", "Madrid"), ("A2", "N2", '"'), ("A3", "N3", '"'), ("A4", "N4", "Lugo"), ("A5", "N5", '"'),
@@ -89,8 +101,8 @@ def test_the_dialect_is_found_or_taken_as_given(
 ) -> None:
     opened = table(tmp_path, text, given)
     assert (opened.format.delimiter, cells(opened)) == (delimiter, expected)
-    assert opened.format.escape == ("\\" if '\\"' in text else "")
-    assert opened.format.is_padded is text.startswith("code, ")
+    assert opened.format.escape == ("\\" if re.search(r'\\"|\\N(?!(.|\n)*dir)', text) else "")
+    assert opened.format.is_padded is (re.search(r'^code, |[\t ],|,\t|" \n', text) is not None)
     assert opened.format.preamble == ((1,) if text.startswith("sep") else ())
 
 
@@ -158,6 +170,13 @@ INCHES = [
            f"3{'-4' * (chr(10) in row)} quoting")
           for row in ('"two\nlines";Pieza"Rojo; inox";9', 'Pieza ""Rojo; inox"";9',
                       '"two\nlines";Pieza""Rojo; inox"";9', '"x";"two\nlines";9"a;b"')),
+        # a delimiter is missing before a quoted cell that ends with a quote of its own, such as inches
+        *((f"n,code,name,price\n1,A1,Chair,9\n2,A2,{good},9\n3,A3{bad},9\n4,A4,Sofa,9\n", None, "4 quoting")
+          for good, bad in (('Sofa 5"', '"Table, Round 60"""'), ('"Sofa, 5"""', '"Table ""x"", Round 60"""'),
+                            ('4""', '"Table, ""Round"" 60"""'), ("Sofa", '"""Round"" table, 60"'))),
+        # escapes whose meaning is not proven
+        *((f'code,name,note\n1,"x \\"y\\"",{more}\n2,{cell},"a"\n3,N,b\n', None, "3 quoting")
+          for more, cell in (("C:\\\\x", "a\\tb"), ("\\N", "a\\nb"), ("\\/", "\\Nx"), ("\\-", "\\N"))),
         ("a;b\nx;y\nx;y\0z\nx;y\n", None, "3 nul"),
         ('a;b\nx;"y"\nx1;"\nx2;"\nx;y\n', None, "3-4 quoting"),  # ditto marks
         *((f"\ufeffa;b\n\ufeff{line}\n3;4\n5;\ufeff6\n", None, "2 byte_order_mark") for line in ("1;2", "a;b")),
@@ -239,7 +258,12 @@ def test_folders_pipes_and_what_cannot_be_read_are_errors(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "locked.csv").write_bytes(b"a;b\n")
     (tmp_path / "locked.csv").chmod(0)
+    for name in ("~$clients.xlsx", ".~lock.clients.xlsx#"):
+        (tmp_path / name).write_bytes(b",ana,pc,01.01.2025 10:00,file:///home/ana;\n")
+    lock = r"is not a table: .* while the file is open there(.|\n)*: clients.xlsx$"
     paths = {
+        tmp_path / "~$clients.xlsx": lock,
+        tmp_path / ".~lock.clients.xlsx#": lock,
         tmp_path: "is a folder",
         tmp_path / "none.csv": r"cannot be read: No such file(.|\n)*Check the file name",
         tmp_path
