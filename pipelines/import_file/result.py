@@ -20,7 +20,7 @@ import xlsxwriter
 from orderbridge.pipelines.import_file.examples import difference_words
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
-from orderbridge.pipelines.plan.corrections import ALL_LINES, HASHES_SHEET, row_hash
+from orderbridge.pipelines.plan.corrections import ALL_LINES, HASHES_SHEET, hash_cells, row_hash
 from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER, Plan, file_sha256
 from orderbridge.pipelines.plan.outcomes import CELLS, DIFFERENCE_SCHEMA, SEPARATOR
 from orderbridge.pipelines.plan.rejects import RejectsWriter
@@ -177,7 +177,7 @@ def _write_hashes(workbook: Any, hashes: Sequence[str], style: str) -> None:  # 
     """Writes the hidden sheet with the hash of each row of `all lines`."""
     sheet = workbook.add_worksheet(HASHES_SHEET)
     sheet.very_hidden()
-    for at, cell in enumerate(["row", *hashes]):
+    for at, cell in enumerate(hash_cells(hashes)):
         write_row(sheet, at, [cell], [style])
 
 

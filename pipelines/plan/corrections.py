@@ -20,14 +20,22 @@ from orderbridge.sources.words import listed
 
 ALL_LINES: Final = "all lines"
 HASHES_SHEET: Final = "check"
-"""The hidden sheet: a header, and the hash of each row of `all lines`."""
+"""The hidden sheet: a header, and the hashes of the rows of `all lines`."""
 _HASH_BYTES: Final = 8
+_HASHES_A_CELL: Final = 1_000
+"""Hashes that share a cell, which holds twice as much: a cell for each would take as long as a column of the rows."""
 
 
 def row_hash(cells: Sequence[str]) -> str:
     """Hash of the cells of a row. Spaces and line ends do not count: programs save them in their own way."""
     text = "\x1f".join(" ".join(cell.split()) for cell in cells)
     return hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).hexdigest()
+
+
+def hash_cells(hashes: Sequence[str]) -> list[str]:
+    """The cells of the hidden sheet, the header first."""
+    starts = range(0, len(hashes), _HASHES_A_CELL)
+    return ["rows", *(" ".join(hashes[at : at + _HASHES_A_CELL]) for at in starts)]
 
 
 def check_all_lines(inputs: Inputs, file: Path) -> None:
@@ -39,7 +47,9 @@ def check_all_lines(inputs: Inputs, file: Path) -> None:
     table = inputs.table
     if not table.is_excerpt or not {ALL_LINES, HASHES_SHEET} <= {*table.format.sheets}:
         return
-    written = {cell for row in _rows(file, HASHES_SHEET) for cell in row.cells}
+    written: set[str] = set()
+    for row in _rows(file, HASHES_SHEET):
+        written.update(*(cell.split() for cell in row.cells))
     own = len(table.columns) - len(REJECT_COLUMNS)
     changed = [
         _name(row, own)
