@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, start
 from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.errors import ExitCode
-from orderbridge.sources.words import VERDICTS
+from orderbridge.sources.words import VERDICTS, listed, number
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.ledger.model import OpenPlan
+    from orderbridge.pipelines.reporting.plan_folders import PlanFolder
     from orderbridge.pipelines.reporting.status import Status
     from orderbridge.pipelines.warehouse.ops import LastRead
+
+_REMOVE: Final = (
+    "orderbridge status --json | jq -r '.removable_plans[].folder' | xargs -d '\\n' rm -r --"
+)
 
 
 @declared("status")
@@ -73,7 +78,22 @@ def lines(status: Status) -> list[str]:
         shown += _failure_lines(title, status.destination_failure)
     if status.too_old and not status.lists:
         shown.append("nothing was ever pulled")
-    return shown + [_plan_line(plan) for plan in status.open_plans]
+    shown += [_plan_line(plan) for plan in status.open_plans]
+    return shown + _removable_lines(status.removable_plans)
+
+
+def _removable_lines(plans: Sequence[PlanFolder]) -> list[str]:
+    if not plans:
+        return []
+    from orderbridge.pipelines.reporting.plan_folders import KEPT
+
+    size = sum(plan.bytes for plan in plans) / 1e6
+    names = listed([Path(plan.folder).name for plan in plans])
+    return [
+        f"{number(len(plans), 'plan folder')} can go ({size:.1f} MB; "
+        f"ended, and not changed for {KEPT.days} days): {names}",
+        f"  {_REMOVE}",
+    ]
 
 
 def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:

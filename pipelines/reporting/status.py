@@ -15,6 +15,7 @@ from typing import Any, Final
 from orderbridge.pipelines.ledger.model import OpenPlan
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.questions.questions import asked_questions
+from orderbridge.pipelines.reporting.plan_folders import PlanFolder, removable_plans
 from orderbridge.pipelines.warehouse import failure as failures
 from orderbridge.pipelines.warehouse.build import lock_file, open_warehouse
 from orderbridge.pipelines.warehouse.finding_history import NewFindings, new_findings
@@ -51,6 +52,7 @@ class Status:
         too_old: lists older than it, or never read.
         questions: how many are asked, by state.
         open_plans: plans with operations left that can still be sent, or are to be settled.
+        removable_plans: plan folders that can go.
         new_findings: what the last run that reconciled found and the one before did not.
         schema_changes: what the last pull saw of the platform's fields, types and enumerations for the first time.
     """
@@ -69,6 +71,7 @@ class Status:
     too_old: list[str] = field(default_factory=list)
     questions: dict[str, int] = field(default_factory=dict)
     open_plans: list[OpenPlan] = field(default_factory=list)
+    removable_plans: list[PlanFolder] = field(default_factory=list)
     new_findings: list[NewFindings] = field(default_factory=list)
     schema_changes: list[SchemaChange] = field(default_factory=list)
 
@@ -94,8 +97,11 @@ def read_status(max_age_h: float | None = None) -> Status:
         raise UsageError("--max-age is not a number of hours", "Example: --max-age 26")
     path = warehouse_path()
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        open_plans = [plan for plan in ledger.open_plans() if _can_resume(plan)]
+        unfinished = ledger.open_plans()
+    open_plans = [plan for plan in unfinished if _can_resume(plan)]
     status = Status(str(path), max_age_h=max_age_h, open_plans=open_plans)
+    open_ids = {plan.plan_id for plan in unfinished}
+    status.removable_plans = removable_plans(open_ids, status.at)
     holder, is_running = lock_holder(lock_file(path))
     status.running, status.killed = (holder, "") if is_running else ("", holder)
     status.failure, status.destination_failure = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +13,7 @@ from unittest import mock
 import pytest
 
 from orderbridge.pipelines.cli.push import lines_of
+from orderbridge.pipelines.cli.status import lines as lines_of_status
 from orderbridge.pipelines.import_file import run
 from orderbridge.pipelines.import_file.examples import examples
 from orderbridge.pipelines.import_file.mappings import keep_mapping
@@ -20,6 +23,7 @@ from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.push.model import PushOptions, PushResult
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
+from orderbridge.pipelines.reporting.status import read_status
 from orderbridge.sandbox.state import State
 from orderbridge.sources.errors import Unreachable, UsageError
 from tests.pipelines.import_file.desk import VARIANTS, Desk
@@ -212,6 +216,31 @@ def test_a_plan_that_another_one_or_a_setting_has_overtaken_is_not_gone_on_with_
     monkeypatch.setenv("SOURCES__LEGACY__PRICE_SEMANTICS", "set")
     anew = desk.run(desk.at.folder / "clientes.csv", "variants")
     assert (anew.exit_code, anew.plan.folder != stopped.plan.folder) == (0, True)
+
+
+def test_status_names_plan_folders_that_can_go(desk: Desk) -> None:
+    folders = {}
+    for name in ("old", "recent", "open", "passwords"):
+        file = desk.write(f"productId;variantId;sku\n1;1001;{name}\n1;1002;{name}\n", f"{name}.csv")
+        if name == "open":
+            desk.stop_after = 1
+            desk.at.platform.set_faults({"lost_answer": 1.0})
+        folders[name] = desk.run(file, "variants").plan.folder
+        desk.stop_after = None
+        desk.at.platform.set_faults({})
+    (folders["passwords"] / PASSWORDS_FILE).write_text("secret")
+    a_month_ago = time.time() - 31 * 86400
+    for path in (path for name, path in folders.items() if name != "recent"):
+        for file in (*path.rglob("*"), path):
+            os.utime(file, (a_month_ago, a_month_ago))
+    (left,) = read_status().removable_plans
+    assert (left.folder, left.bytes > 1000) == (str(folders["old"]), True)
+    shown = lines_of_status(read_status())
+    assert shown[-2].startswith(
+        "1 plan folder can go (0.0 MB; ended, and not changed for 30 days): plan-"
+    )
+    (folders["old"] / "result.xlsx").touch()
+    assert read_status().removable_plans == [], "somebody corrects it"
 
 
 def test_a_changed_file_is_planned_anew(desk: Desk) -> None:
