@@ -88,7 +88,8 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
         code = run_checks(reporter)
     if code == ExitCode.DONE:
         click.echo(
-            "Next: orderbridge import or run. For stock and prices, set sources.legacy.stock_semantics first."
+            "Next: orderbridge import or run. Before you send stock or prices, find out what the platform does with "
+            "them: orderbridge questions sources.legacy.stock_semantics"
         )
     return code
 

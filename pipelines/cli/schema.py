@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from orderbridge.pipelines.cli.options import declared
-from orderbridge.pipelines.cli.process import start
+from orderbridge.pipelines.cli.process import LOG, start
 from orderbridge.pipelines.cli.terminal import print_lines
 from orderbridge.sources.contract import UNDOCUMENTED
 
@@ -25,6 +25,10 @@ def command(resource: str, write: bool) -> None:
 
     with open_warehouse() as warehouse:
         text = declarations(warehouse, resource)
+    LOG.warning(
+        "from the next version on: orderbridge questions kind:%s/FIELD shows a field, and answers declare it",
+        resource,
+    )
     if not write:
         print_lines(*text.splitlines())
         return

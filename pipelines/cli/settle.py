@@ -45,9 +45,9 @@ def command(
 ) -> int:
     """End doubts about what was sent; nothing is sent.
 
-    Customers in doubt are looked up in the platform's list, also those of plans whose folder or input is gone. For what
-    cannot be looked up, look on the platform and answer: PLAN is the folder of the plan, or its id as printed by this
-    command. What remains in doubt is printed, and the exit code is 6.
+    Customers in doubt are looked up in the platform's list, also those of plans whose folder or input is gone. PLAN is
+    the folder of a plan, or its id as printed by this command. What remains in doubt is printed with the command that
+    answers it, and the exit code is 6. The look-up stays in this command; answers move to `orderbridge answer`.
     """
     reporter = start()
     if plan is not None and any(answers.values()):

@@ -72,7 +72,7 @@ def open_inputs(
     ):
         notes.append(
             "a stock that is as last confirmed is not sent, though orders may have lowered it: ask the platform what "
-            "it does with a stock, and set sources.legacy.stock_semantics"
+            "it does with a stock; to say so: orderbridge questions sources.legacy.stock_semantics"
         )
     notes += layout_notes(table)
     if unmapped and not mapping.ignores_others:
@@ -227,9 +227,13 @@ def _check_semantics(mapping: Mapping, semantics: Pairs[str, str]) -> None:
                     f'If it holds changes, write in the mapping: "{name}" = {{ field = "{path}", change = true }}',
                 )
             if meaning is not None and meaning != "increment" and column.change:
+                key = f"sources.legacy.{path}_semantics"
+                adds = (
+                    f"answer {key} increment" if meaning == "unknown" else f"init {key}=increment"
+                )
                 raise UsageError(
-                    f"{name!r} holds changes of {path}, but sources.legacy.{path}_semantics is {meaning}",
-                    f'If the platform adds, set it to "increment"; otherwise map a column with the new {path}.',
+                    f"{name!r} holds changes of {path}, but {key} is {meaning}",
+                    f"If the platform adds: orderbridge {adds}. If not, map a column with the new {path}.",
                 )
     for path in (*mapping.constants, *(path for lookup in mapping.lookups for path in lookup.give)):
         if semantics.get(path) == "increment":

@@ -29,8 +29,7 @@ from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.errors import UsageError
 
 ASK_PERSON: Final = (
-    "look on the platform, then pass --landed, --not-landed or --abandon with the operation's number to "
-    "`orderbridge settle` or `push`"
+    "look on the platform, then answer: `orderbridge questions` lists it, with the commands"
 )
 UNIDENTIFIED: Final = "in quarantine, or has a number as a code"
 QUARANTINE: Final = "after `orderbridge pull customers`, ops.quarantine has the reason and the quarantine file the row"
@@ -56,7 +55,8 @@ class Doubt:
 
 def ask_person(plan_id: str, operation: int) -> str:
     """What settles a doubt that only a person can settle, whether its plan is there or not."""
-    return f"look on the platform, then: orderbridge settle {plan_id[:12]} --landed {operation}, or --not-landed"
+    question = f"write:{plan_id[:12]}/{operation}"
+    return f"look on the platform, then: orderbridge answer {question} landed, or not_landed"
 
 
 def intact_plan(plan_id: str, folder: str) -> Plan | None:

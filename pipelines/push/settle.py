@@ -189,7 +189,7 @@ def _left(
     for plan in PlanLedger.all_unsettled(ledger, host):
         for row in plan.rows("in_doubt", "conflict"):
             advice = reasons.get(
-                (plan.plan_id, row.id), f"{ask_person(plan.plan_id, row.id)}, or --abandon"
+                (plan.plan_id, row.id), f"{ask_person(plan.plan_id, row.id)}, or abandon"
             )
             if (
                 row.state == "in_doubt"

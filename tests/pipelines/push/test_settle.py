@@ -439,13 +439,16 @@ def test_a_create_in_doubt_that_a_row_may_be_is_not_sent_again_and_waits_for_a_p
             ["0009", "C00002"],
         )
     first, second = (row["words"] for row in results(plan)["in_doubt"])
-    assert ("a quarantined row of the list has its erpCode" in first, "--landed" in first) == (
+    assert (
+        "a quarantined row of the list has its erpCode" in first,
+        "orderbridge questions" in first,
+    ) == (
         True,
         True,
     )
     assert (
         "not found, but a row of the list that is in quarantine" in second,
-        "--landed" in second,
+        "orderbridge questions" in second,
     ) == (True, True)
     assert at.code(plan, landed=ids(1, 2)) == 0
 
