@@ -31,6 +31,7 @@ _PINS: Final = {**FIELD_QUESTIONS, "lines": LINES}
 _ASSUMPTIONS: Final = """
     SELECT question, assumption, since, fits, rows, coalesce(about, ''), coalesce(rival, '') FROM ops.questions
     WHERE assumption IS NOT NULL"""
+_OF_ASSUMPTION: Final = ("assumption", "since", "fits", "rows", "about", "rival")
 _LAST_VERSION: Final = """
     SELECT r.version FROM ops.runs r SEMI JOIN (
         FROM ops.control_totals WHERE entity LIKE 'reconciled.%') t ON t.run_id = r.run_id
@@ -88,30 +89,19 @@ class RunQuestions:
             The questions that are asked for the first time; none on the first night of this version.
         """
         known = first_asked(build)
-        new = [one for one in self.decided if one.is_asked and one.id not in known]
+        asked = [one for one in self.decided if one.is_asked]
+        asked_ids = {one.id for one in asked}
         remembered: dict[str, Answer | None] = dict(self._assumptions)
         remembered.update({one.id: self._assumption(one, at) for one in self.decided})
-        asked = {one.id for one in self.decided if one.is_asked}
         for key, answer in remembered.items():
-            share = None if answer is None else answer.share
-            row = {
-                "question": key,
-                "assumption": None if answer is None else answer.value,
-                "since": None if answer is None else answer.at,
-                "fits": None if share is None else share.hits,
-                "rows": None if share is None else share.rows,
-                "about": None if answer is None else answer.about,
-                "rival": None if answer is None else answer.rival,
-                "run": run_id if key in asked else None,
-                "at": at if key in asked else None,
-            }
-            build.execute(_RECORD, row)
+            seen = (run_id, at) if key in asked_ids else (None, None)
+            build.execute(_RECORD, _remembered_row(key, answer, *seen))
         build.execute(_MEANINGS)
         for one in self.decided:
             evidence = msgspec.json.encode(one.evidence).decode()
             row = {"question": one.id, "state": one.state, "value": one.value}
             build.execute(_MEANING, {**row, "reason": one.reason, "evidence": evidence})
-        return [] if self._is_first else new
+        return [] if self._is_first else [one for one in asked if one.id not in known]
 
     def _assumption(self, decided: Question, at: datetime) -> Answer | None:
         """The assumption to remember: that of earlier runs, or the proposal that came into force."""
@@ -125,6 +115,21 @@ class RunQuestions:
             return known
         share = evidence.choice(decided.value).share
         return Answer(decided.value, ASSUMPTION, at, share=share, about=evidence.about)
+
+
+def _remembered_row(
+    question: str, answer: Answer | None, run_id: str | None, at: datetime | None
+) -> dict[str, object]:
+    """The parameters of `_RECORD`: the assumption in force, and the run that asks; None where there is none."""
+    row: dict[str, object] = {"question": question, "run": run_id, "at": at}
+    nothing: dict[str, object] = dict.fromkeys(_OF_ASSUMPTION)
+    if answer is None:
+        return {**row, **nothing}
+    known = {"assumption": answer.value, "since": answer.at}
+    depends = {"about": answer.about, "rival": answer.rival}
+    share = answer.share
+    counts = {} if share is None else {"fits": share.hits, "rows": share.rows}
+    return {**row, **nothing, **known, **depends, **counts}
 
 
 def _assumptions(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
