@@ -8,7 +8,7 @@ a question.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import pandas as pd
 
@@ -50,10 +50,19 @@ def customer_evidence(
     candidates = _Candidates(orders, index, _given_notation(answers))
     for name in named:
         columns.evidence[name], columns.examples[name] = candidates.examine(name)
-    proposal, is_proven, dispute = candidates.proposed()
+    proposed = candidates.proposed()
+    proposal = proposed.column
     listed = sorted(named, key=lambda name: (name != proposal, name not in candidates.fitting))
     choices = columns.choices("customer_id", listed, proposal, answers.get(CUSTOMER))
-    return Evidence(CUSTOMER, tuple(choices), proposal, is_proven, dispute, NOT_PROVEN)
+    return Evidence(
+        CUSTOMER,
+        tuple(choices),
+        proposal,
+        is_proven=proposal is not None and not proposed.rivals,
+        dispute=proposed.dispute,
+        reason=NOT_PROVEN,
+        rivals=proposed.rivals,
+    )
 
 
 def _given_notation(answers: Mapping[str, Answer]) -> CustomerNotation | None:
@@ -62,6 +71,23 @@ def _given_notation(answers: Mapping[str, Answer]) -> CustomerNotation | None:
     if notation is None or notation.is_assumption:
         return None
     return cast(CustomerNotation, notation.value)
+
+
+class _Proposed(NamedTuple):
+    """The column that is proposed; None: none is.
+
+    `rivals` are the columns that fit and refer to different customers, the proposed one among them.
+    """
+
+    column: str | None = None
+    rivals: tuple[str, ...] = ()
+
+    @property
+    def dispute(self) -> str:
+        """Why none is proposed although several fit."""
+        if self.column is not None or not self.rivals:
+            return ""
+        return f"{' and '.join(self.rivals)} refer to different customers"
 
 
 class _Candidates:
@@ -89,8 +115,8 @@ class _Candidates:
             self.fitting[name] = found
         return found.evidence, examples_of(texts_of(values[name]))
 
-    def proposed(self) -> tuple[str | None, bool, str]:
-        """The column; whether it is proven; and that columns which fit refer to different customers.
+    def proposed(self) -> _Proposed:
+        """The column, and those that fit as well and refer to other customers.
 
         An id is preferred where all refer to the same customers. Otherwise the codes are, if these agree: codes are
         texts that somebody chose, ids are small numbers that many columns hold by chance.
@@ -100,16 +126,17 @@ class _Candidates:
         by_id = sorted(set(own) - {*by_code}, key=lambda name: (name not in _PREFERRED_IDS, name))
         preferred = [*by_id, *by_code]
         if not preferred:
-            return None, False, ""
-        is_proven = self._agree(preferred)
-        if not is_proven:
-            preferred = by_code if by_code and self._agree(by_code) else []
-        if not preferred:
-            return None, False, f"{' and '.join(by_id or by_code)} refer to different customers"
-        if others := self._others(preferred[0], is_by_code=bool(by_code)):
-            names = " and ".join([preferred[0], *others])
-            return None, False, f"{names} refer to different customers"
-        return preferred[0], is_proven, ""
+            return _Proposed()
+        passed_over: list[str] = []
+        if not self._agree(preferred):
+            if not by_code or not self._agree(by_code):
+                return _Proposed(None, tuple(by_id or by_code))
+            passed_over = by_id
+            preferred = by_code
+        first = preferred[0]
+        if others := self._others(first, is_by_code=bool(by_code)):
+            return _Proposed(None, (first, *others))
+        return _Proposed(first, (first, *passed_over) if passed_over else ())
 
     def _agree(self, names: Sequence[str]) -> bool:
         """Whether all columns refer to the same customers as the first."""

@@ -108,6 +108,11 @@ def table_finding(entity: str, name: str, detail: str, subject: str | None = Non
     return rule_findings(entity, name, no_id, detail=detail, subject=subject)
 
 
+def to_answer(detail: str, question: str) -> str:
+    """A detail that ends with the command which shows a question; `findings.sql` does not compare that end."""
+    return f"{detail}; to answer: orderbridge questions {question}"
+
+
 class UniqueValues(NamedTuple):
     """Values that no two records may have in common.
 

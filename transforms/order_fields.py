@@ -25,7 +25,7 @@ from orderbridge.transforms.field_evidence import (
     ExaminedColumns,
     FieldRule,
 )
-from orderbridge.transforms.findings import combine_findings, table_finding
+from orderbridge.transforms.findings import combine_findings, table_finding, to_answer
 from orderbridge.transforms.order_columns import (
     AmountEvidence,
     ColumnFacts,
@@ -156,7 +156,7 @@ def choose_fields(
     ]
     if doubt and orders.rows:
         candidates = _candidates("order_status", columns)
-        detail = f"order_status: {doubt}; {candidates}; set reconcile.order_status"
+        detail = to_answer(f"order_status: {doubt}; {candidates}", FIELD_QUESTIONS["order_status"])
         found.append(table_finding("orders", "cancelled_unknown", detail))
     total = columns.facts.get(used["total"] or "")
     return FieldChoice(
@@ -292,7 +292,7 @@ def _field_findings(
     for name in ORDER_FIELDS:
         one = asked[name]
         if one.state == "contradicted":
-            detail = f"{name}: {one.reason}; set {one.id}"
+            detail = to_answer(f"{name}: {one.reason}", one.id)
             yield table_finding("orders", "field_changed", detail, name)
         if not columns.rows or name not in _EXPECTED:
             continue
@@ -309,8 +309,9 @@ def _unknown_field(name: str, asked: Question, columns: ExaminedColumns) -> pd.D
     """That a field is not known, and which columns may hold it."""
     dispute = asked.evidence.dispute
     rule = "field_disputed" if dispute else "field_not_found"
-    parts = [dispute, _candidates(name, columns), f"set {asked.id}"]
-    return table_finding("orders", rule, f"{name}: {'; '.join(filter(None, parts))}", name)
+    parts = [dispute, _candidates(name, columns)]
+    detail = to_answer(f"{name}: {'; '.join(filter(None, parts))}", asked.id)
+    return table_finding("orders", rule, detail, name)
 
 
 def _unknown(columns: ExaminedColumns, asked: Mapping[str, Question]) -> dict[str, str]:
@@ -334,10 +335,10 @@ def _unit_findings(
     if unit is None:
         return
     if unit.state == "contradicted":
-        detail = f"total: {unit.reason}; set {UNIT}"
+        detail = to_answer(f"total: {unit.reason}", UNIT)
         yield table_finding("orders", "field_changed", detail, "total")
     elif unit.value is None:
-        detail = f"total: {total} is in units or in cents: {unit.reason}; set {UNIT}"
+        detail = to_answer(f"total: {total} is in units or in cents: {unit.reason}", UNIT)
         yield table_finding("orders", "field_not_found", detail, "total")
     elif unit.value == CENTS and totals.holdings.get(total or "") == "cents":
         words = f"total: {total} is a hundred times what the lines come to: it is divided by 100"

@@ -34,6 +34,7 @@ from orderbridge.transforms.findings import (
     date_text,
     rule_findings,
     table_finding,
+    to_answer,
 )
 from orderbridge.transforms.frames import (
     BOOLEAN,
@@ -72,6 +73,8 @@ SHARE_FALL_MAX: Final = 0.1
 """A matched share may fall by so much between two runs: new guests, removed customers."""
 
 ORDER_CUSTOMERS: Final = {"customer_id": TEXT, "customer_status": TEXT, "is_ambiguous": BOOLEAN}
+UTC_NAMES: Final = ("_gmt", "_utc")
+"""How the names of columns end whose times are in UTC, whatever the time zone is."""
 WITNESS: Final = "cancelled:"
 """Before the name of a column that may say that an order is cancelled."""
 
@@ -121,11 +124,12 @@ def order_customers(
     findings: list[pd.DataFrame] = []
     unknown = ""
     if match.is_unproven:
-        findings.append(table_finding("orders", "customer_notation", f"{name}: {match.evidence}"))
+        detail = to_answer(f"{name}: {match.evidence}", NOTATION)
+        findings.append(table_finding("orders", "customer_notation", detail))
         unknown = f"{name}: ids or ERP codes, neither is proven"
         status = status.where(named.isna())
     elif notation is not None and notation.state == "contradicted":
-        detail = f"customer_id: {notation.reason}; set {NOTATION}"
+        detail = to_answer(f"customer_id: {notation.reason}", NOTATION)
         findings.append(table_finding("orders", "field_changed", detail, "customer_id"))
     listed = int(counts.sum())
     share: float | None = None
@@ -196,7 +200,7 @@ def orders_part(
         The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
     """
     fields, cancellation, names = choice.fields, choice.cancellation, choice.fields.columns()
-    is_utc = fields.ordered_at is not None and fields.ordered_at.endswith(("_gmt", "_utc"))
+    is_utc = fields.ordered_at is not None and fields.ordered_at.endswith(UTC_NAMES)
     timezone = "UTC" if is_utc else context.timezone
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, form)
     total = (

@@ -30,7 +30,7 @@ class Choice:
 
     Attributes:
         value: as it is answered.
-        evidence: what a person can judge it by: counts, sums, examples.
+        evidence: what a person can judge it by: counts, sums, examples; parts are separated by `; `.
         share: the rows that fit it; kept with an answer. None: nothing is counted.
         against: what contradicts it, if it is the answer in force.
         is_possible: False: it cannot be used, such as a column that is gone.
@@ -56,6 +56,7 @@ class Evidence:
         reason: why none is decisive otherwise.
         about: the value of the question that this one depends on, such as the column whose notation it is.
         is_only_proposed: the proposal is not used until a person confirms it, since a write may rest on it.
+        rivals: the choices that fit, and of which only one can be right, where that is known.
     """
 
     question: str
@@ -66,6 +67,7 @@ class Evidence:
     reason: str = ""
     about: str = ""
     is_only_proposed: bool = False
+    rivals: tuple[str, ...] = ()
 
     def rival_of(self, value: str) -> str:
         """What speaks for another answer than a value: the proposal, or that several fit; empty where nothing does."""

@@ -32,6 +32,9 @@ ADDS_UP_MIN: Final = 0.9
 """The least share of orders that are what their lines come to, for the others to be a finding: else there is more."""
 _ROUNDING: Final = 0.05
 _SAME: Final = 0.0005
+_CENT: Final = 0.01
+_MULTIPLE_MIN: Final = 0.9
+"""The least share of orders in which one column is a multiple of another one, for that to be shown."""
 _FAR: Final = 2.0
 _DIFFER_MIN: Final = 0.05
 Numbers = npt.NDArray[np.float64]
@@ -103,13 +106,37 @@ class TotalCandidates:
                 result[other] = f"{count} of {compared}"
         return result
 
+    def multiple_of(self, name: str, other: str) -> str:
+        """How many times another, smaller column one is, in words; empty where that varies from order to order."""
+        values, others = self._both(name, other)
+        if not len(values):
+            return ""
+        factor = float(np.median(values / others))
+        tolerance = np.maximum(_CENT * max(1.0, abs(factor)), _SAME * np.abs(values))
+        count = int((np.abs(values - factor * others) <= tolerance).sum())
+        shown = round(factor, 4)
+        if shown < 1 or count < _MULTIPLE_MIN * len(values):
+            return ""
+        multiple = f"{shown:g} × {other}" if shown != 1 else f"the same as {other}"
+        return f"{multiple} in {count} of {len(values)} orders"
+
     def like_lines(self, name: str) -> str:
-        """In how many orders a column is what the lines come to, in words; empty where no lines say so."""
+        """In how many orders a column is what the lines come to, and both sums; empty where no lines say so."""
         is_known, unlike = self._compared(name)
         count = int(is_known.sum())
         if not count:
             return ""
-        return f"{count - int(unlike.sum())} of {count} are what quantity and price of the lines come to"
+        values = self.values[name][is_known]
+        amounts = self.line_amount[: len(is_known)][is_known]
+        like = f"{count - int(unlike.sum())} of {count} are what quantity and price of the lines come to"
+        sums = f"these orders sum to {values.sum():,.2f}, their lines to {amounts.sum():,.2f}"
+        return f"{like}; {sums}"
+
+    def words(self, name: str) -> str:
+        """What a column is beside the others and the lines: ratios that are constant, counts and sums."""
+        others = [other for other in self.values if other != name]
+        parts = [*(self.multiple_of(name, other) for other in others), self.like_lines(name)]
+        return "; ".join(filter(None, parts))
 
     def unlike_lines(self, name: str) -> str:
         """In how many orders a column is not what the lines come to; empty where that is not so in nearly all."""
@@ -132,10 +159,15 @@ class TotalCandidates:
         return int((np.abs(ratio - 1) > _SAME).sum()), len(ratio)
 
     def _ratio(self, name: str, other: str) -> Numbers:
+        values, others = self._both(name, other)
+        ratio: Numbers = values / others
+        return ratio
+
+    def _both(self, name: str, other: str) -> tuple[Numbers, Numbers]:
+        """The values of two columns in the orders that have one other than 0 in both."""
         values, others = self.values[name], self.values[other]
         is_both = (np.nan_to_num(values) != 0) & (np.nan_to_num(others) != 0)
-        ratio: Numbers = values[is_both] / others[is_both]
-        return ratio
+        return values[is_both], others[is_both]
 
 
 def total_evidence(
@@ -150,7 +182,7 @@ def total_evidence(
     listed += [name for name in (*others, *columns.named("total")) if name not in listed]
     if not fitting:
         listed += columns.others("total", RELATED_NAMES["total"])
-    notes = {name: totals.like_lines(name) for name in totals.values}
+    notes = {name: totals.words(name) for name in totals.values}
     choices: list[Choice] = []
     for choice in columns.choices("total", [*dict.fromkeys(listed)], proposal, answer, notes):
         is_used = answer is not None and choice.value == answer.value

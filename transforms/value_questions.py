@@ -56,20 +56,20 @@ class FailedRead:
 
 
 def page_question(
-    key: str, choices: Mapping[str, str], failed: Sequence[FailedRead], answer: Answer | None
+    key: str, choices: Sequence[str], failed: Sequence[FailedRead], answer: Answer | None
 ) -> Question | None:
     """The question what a page means that the interface does not describe; None where no read failed for it.
 
     Args:
         key: `CURSOR_AFTER_END` or `EMPTY_ARRAY`.
-        choices: the possible answers, with what each does.
+        choices: the possible answers.
         failed: the reads that failed.
         answer: in force.
     """
     if not failed:
         return None
     reason = "; ".join(one.words for one in failed)
-    made = tuple(Choice(value, words) for value, words in choices.items())
+    made = tuple(map(Choice, choices))
     return question(Evidence(key, made, reason=reason), answer)
 
 
@@ -98,17 +98,21 @@ def order_question(read: Mapping[str, ReadDates], answer: Answer | None) -> Ques
     proven = {name: one.form for name, one in read.items() if one.form in _ORDERS}
     if not ambiguous and (answer is None or answer.value not in _ORDERS):
         return None
-    choices: list[Choice] = []
-    for order in _ORDERS:
-        lists = [name for name, form in proven.items() if form == order]
-        others = [name for name, form in proven.items() if form != order]
-        against = ""
-        if answer is not None and order == answer.value and others and not lists:
-            against = f"{order} is kept, but the dates of {' and '.join(others)} prove the other"
-        evidence = f"the dates of {' and '.join(lists)} are so" if lists else ""
-        choices.append(Choice(order, evidence, against=against))
+    choices = tuple(_order_choice(order, proven, answer) for order in _ORDERS)
     reason = "; ".join(f"{name}: {one.column}: {one.evidence}" for name, one in ambiguous.items())
-    return question(Evidence(DATE_ORDER, tuple(choices), reason=reason), answer)
+    return question(Evidence(DATE_ORDER, choices, reason=reason), answer)
+
+
+def _order_choice(order: str, proven: Mapping[str, str], answer: Answer | None) -> Choice:
+    """An order of day and month, from the lists whose dates prove one."""
+    lists = [name for name, form in proven.items() if form == order]
+    others = [name for name, form in proven.items() if form != order]
+    evidence = f"the dates of {' and '.join(lists)} are so" if lists else ""
+    is_answer = answer is not None and order == answer.value
+    if not is_answer or lists or not others:
+        return Choice(order, evidence)
+    against = f"{order} is kept, but the dates of {' and '.join(others)} prove the other"
+    return Choice(order, evidence, against=against)
 
 
 def country_question(

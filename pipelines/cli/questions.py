@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ from orderbridge.pipelines.cli.terminal import print_lines, print_result
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.questions.model import AskedQuestion
+    from orderbridge.transforms.questions import Choice
 
 _NONE: Final = "nothing is open and nothing is assumed"
 _NOT_ASKED: Final = "decided by the values"
@@ -104,22 +106,28 @@ def shown(one: AskedQuestion) -> Iterator[str]:
     yield one.text
     if one.reason:
         yield f"  {one.reason}"
-    width = max((len(choice.value) for choice in one.choices), default=0)
     for choice in one.choices[:_SHOWN_CHOICES]:
-        marks = [choice.evidence]
-        if choice.value == one.value:
-            marks.append("used now")
-        elif choice.value == one.proposal:
-            marks.append("proposed")
-        text = "; ".join(filter(None, marks))
-        yield f"  {choice.value:<{width}}  {text}".rstrip()
+        yield from _choice_lines(one, choice)
     if len(one.choices) > _SHOWN_CHOICES:
         yield f"  and {len(one.choices) - _SHOWN_CHOICES} more"
+    yield from one.examples
     if one.holds_up:
         yield f"what rests on it: {', '.join(one.holds_up)}"
     if one.note:
         yield f"note: {one.note}"
     yield from answers_to(one)
+
+
+def _choice_lines(one: AskedQuestion, choice: Choice) -> Iterator[str]:
+    """A choice, and what speaks for it: one thing a line."""
+    marks = choice.evidence.split("; ") if choice.evidence else []
+    if choice.value == one.value:
+        marks.append("used now")
+    elif choice.value == one.proposal:
+        marks.append("proposed")
+    width = max(len(other.value) for other in one.choices[:_SHOWN_CHOICES])
+    for label, mark in zip_longest([choice.value], marks, fillvalue=""):
+        yield f"  {label:<{width}}  {mark}".rstrip()
 
 
 def answers_to(one: AskedQuestion) -> Iterator[str]:
@@ -134,7 +142,8 @@ def answers_to(one: AskedQuestion) -> Iterator[str]:
         yield f"to answer: {answer_command(one.id, value)}"
     if one.example:
         other = "another" if values else "to answer"
-        yield f"{other}: orderbridge answer {shlex.quote(one.id)} VALUE, such as {one.example}"
+        such_as = "" if one.example in values else f"  # such as {one.example}"
+        yield f"{other}: orderbridge answer {shlex.quote(one.id)} VALUE{such_as}"
 
 
 def record(one: AskedQuestion) -> dict[str, Any]:

@@ -6,9 +6,9 @@ subject of a rule, such as a column; and acceptances, which are exactly about wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, NamedTuple, cast, get_args
 
 import duckdb
 
@@ -26,12 +26,14 @@ from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import warehouse_path
-from orderbridge.sources.words import number
+from orderbridge.sources.words import listed, number
 from orderbridge.transforms.questions import Choice
 from orderbridge.transforms.rules import RULES, Severity
 
 PREFIX: Final = "finding:"
 _ACCEPT: Final = "accept"
+_SHOWN: Final = 12
+"""So many fields that vanished together are shown one by one."""
 _OF_MEANINGS: Final = (
     "field_changed",
     "field_disputed",
@@ -43,18 +45,20 @@ _OF_MEANINGS: Final = (
 )
 """Rules whose question is one about a meaning, with more evidence."""
 _ERRORS: Final = """
-    SELECT entity || '.' || rule, subject, count(*), min(detail), min(first_seen_at),
+    SELECT entity || '.' || rule, coalesce(subject, ''), count(*), min(detail), min(first_seen_at),
         array_to_string(list(entity_id ORDER BY entity_id)[:3], ', ')
     FROM reconciled.exceptions
     WHERE severity = 'error' AND NOT is_accepted AND NOT ({accepted}) AND NOT list_contains(?, rule)
     GROUP BY ALL ORDER BY 3 DESC, 1, 2"""
 _BY_NAME: Final = {f"{rule.entity}.{rule.name}": rule for rule in RULES}
-_CHOICES: Final = (
-    Choice(
-        _ACCEPT,
-        "known and fine: it is counted, but no longer listed, and no run ends with 9 for it",
-    ),
-    Choice("warning", "not fine yet: it stays listed as a warning"),
+GONE: Final = frozenset(name for name in _BY_NAME if name.endswith(".values_gone"))
+"""Rules whose findings of one run are one question: fields that vanish together."""
+_AND: Final = " + "
+"""Between the places of such a question."""
+_FINE: Final = "known and fine: it is counted, but no longer listed, and no run ends with 9 for it"
+_ON_PURPOSE: Final = "on purpose: what is empty stays so, and no run ends with 9 for it any more"
+_OTHERS: Final = (
+    Choice("warning", "not fine yet: it stays listed as a warning, and no run ends with 9 for it"),
     Choice("info", "it stays listed, without a warning"),
 )
 
@@ -77,11 +81,8 @@ class Findings:
             sql = _ERRORS.format(accepted=accepted.accepted_sql("reconciled.exceptions"))
             rows = warehouse.execute(sql, [list(_OF_MEANINGS)]).fetchall()
             ((as_of,),) = warehouse.execute("SELECT as_of FROM reconciled.as_of").fetchall()
-        return [
-            _asked(*row)
-            for row in rows
-            if row[0] not in COMPARED or not accepted.is_changed(row[0], row[1] or "", as_of)
-        ]
+        found = [_Found(*row) for row in rows]
+        return [*_questions(one for one in found if not one.is_answered(accepted, as_of))]
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
         """See `QuestionKind`."""
@@ -103,26 +104,66 @@ def _has_subjects(warehouse: duckdb.DuckDBPyConnection) -> bool:
     return "subject" in names
 
 
-def _asked(
-    rule: str,
-    subject: str | None,
-    count: int,
-    detail: str,
-    first_seen_at: datetime | None,
-    ids: str,
-) -> AskedQuestion:
+class _Found(NamedTuple):
+    """The findings of a rule, or of a subject of it: the ids of a few records, and the detail of one finding."""
+
+    rule: str
+    subject: str
+    findings: int
+    detail: str
+    first_seen_at: datetime | None
+    ids: str
+
+    def is_answered(self, accepted: Accepted, as_of: datetime) -> bool:
+        """Whether a person has accepted the change since the run that found it."""
+        return self.rule in COMPARED and accepted.is_changed(self.rule, self.subject, as_of)
+
+
+def _questions(found: Iterable[_Found]) -> Iterator[AskedQuestion]:
+    """A question for each rule and subject; fields that vanished in the same run are one."""
+    together: dict[tuple[object, ...], list[_Found]] = {}
+    for one in found:
+        what: object = one.first_seen_at if one.rule in GONE else one.subject
+        together.setdefault((one.rule, what), []).append(one)
+    for first, *others in together.values():
+        yield _gone([first, *others]) if first.rule in GONE else _asked(first)
+
+
+def _asked(found: _Found) -> AskedQuestion:
     """The question about the findings of a rule, or of a subject of it."""
+    rule = found.rule
     texts = _BY_NAME.get(rule)
-    of_records = f"{number(count, 'finding')}, such as {ids}" if ids else detail
+    of_records = f"{number(found.findings, 'finding')}, such as {found.ids}"
     return AskedQuestion(
-        id=f"{PREFIX}{rule}" + (f"/{subject}" if subject else ""),
+        id=f"{PREFIX}{rule}" + (f"/{found.subject}" if found.subject else ""),
         text=texts.meaning if texts is not None else rule,
         state="open",
-        reason=of_records,
-        choices=_CHOICES,
+        reason=of_records if found.ids else found.detail,
+        choices=[Choice(_ACCEPT, _FINE), *_OTHERS],
         holds_up=(texts.impact,) if texts is not None else (),
-        first_seen_at=first_seen_at,
+        first_seen_at=found.first_seen_at,
         note=texts.action if texts is not None else "",
+    )
+
+
+def _gone(found: Sequence[_Found]) -> AskedQuestion:
+    """The question about the fields of a list that have no values any more since the same run."""
+    rule = found[0].rule
+    entity = rule.partition(".")[0]
+    since = found[0].first_seen_at
+    places = _AND.join(one.subject for one in found if one.subject)
+    fields = [one.subject.partition(": ")[2] or one.subject or entity for one in found]
+    when = "" if since is None else f" since {since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return AskedQuestion(
+        id=f"{PREFIX}{rule}" + (f"/{places}" if places else ""),
+        text=f"Fields of the {entity.replace('_', ' ')} have lost their values. Did the platform do that on purpose?",
+        state="open",
+        reason=f"{listed(fields)}: no values{when}",
+        choices=[Choice(_ACCEPT, _ON_PURPOSE), *_OTHERS],
+        examples=[one.detail for one in found[:_SHOWN]],
+        holds_up=(_BY_NAME[rule].impact,),
+        first_seen_at=since,
+        note="Ask the platform. When the values are back, this question goes away by itself.",
     )
 
 
@@ -130,27 +171,28 @@ def _entries(answers: Sequence[GivenAnswer], given: Given) -> list[Acceptance]:
     """The entries of the file with these answers. Raises UsageError."""
     entries = read_acceptances(accepted_file())
     for one in answers:
-        rule, place = _parts(one.question)
+        rule, places = _parts(one.question)
         if one.value is None:
-            kept = [entry for entry in entries if (entry.rule, entry.place) != (rule, place)]
+            kept = [entry for entry in entries if entry.rule != rule or entry.place not in places]
             if len(kept) == len(entries):
                 raise UsageError(
                     f"{one.question} has no answer", "`orderbridge accept` lists what is accepted."
                 )
             entries = kept
             continue
-        made = _acceptance(one, rule, place, given)
-        entries = [entry for entry in entries if _key(entry) != _key(made)]
-        entries.append(made)
+        for place in places:
+            made = _acceptance(one, rule, place, given)
+            entries = [entry for entry in entries if _key(entry) != _key(made)]
+            entries.append(made)
     return entries
 
 
-def _parts(question: str) -> tuple[str, str]:
-    """The rule of a question, and its place; empty for all findings of the rule. Raises UsageError."""
+def _parts(question: str) -> tuple[str, list[str]]:
+    """The rule of a question, and its places; an empty one for all findings of the rule. Raises UsageError."""
     rule, _, place = question.removeprefix(PREFIX).partition("/")
     if rule not in RULE_NAMES:
         raise UsageError(f"there is no rule {rule}", "`orderbridge questions` lists what is asked.")
-    return rule, place
+    return rule, place.split(_AND) if rule in GONE else [place]
 
 
 def _acceptance(answer: GivenAnswer, rule: str, place: str, given: Given) -> Acceptance:

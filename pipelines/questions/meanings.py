@@ -88,7 +88,7 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
         setting = SETTINGS[one.question]
         if not setting.asks:
             hint = f"Set it: orderbridge init {one.question}=VALUE"
-            raise UsageError(f"{one.question} is a setting that nobody is asked about", hint)
+            raise UsageError(f"{one.question} is a setting, not a question", hint)
         if one.value is None:
             changes[one.question] = None
             continue
@@ -119,9 +119,9 @@ def _asked(one: Question, setting: Setting) -> AskedQuestion:
         value=one.value,
         proposal=one.evidence.proposal,
         reason=one.reason,
-        choices=one.evidence.choices,
+        choices=[_with_meaning(setting, choice) for choice in one.evidence.choices],
         holds_up=setting.holds_up,
-        example="" if setting.choices else setting.example,
+        example=_example(setting),
         is_confirmable=one.state in ("assumed", "open") and one.evidence.proposal is not None,
     )
 
@@ -133,10 +133,21 @@ def without_evidence(setting: Setting) -> AskedQuestion:
         text=setting.asks,
         state="open",
         reason="no run has evidence about it yet",
-        choices=[Choice(value) for value in setting.choices],
+        choices=[_with_meaning(setting, Choice(value)) for value in setting.choices],
         holds_up=setting.holds_up,
-        example="" if setting.choices else setting.example,
+        example=_example(setting),
     )
+
+
+def _with_meaning(setting: Setting, choice: Choice) -> Choice:
+    """A choice, after what speaks for it what it has as a consequence."""
+    parts = [choice.evidence, setting.means.get(choice.value, "")]
+    return replace(choice, evidence="; ".join(filter(None, parts)))
+
+
+def _example(setting: Setting) -> str:
+    """Another value than those that are shown; empty where only they are valid."""
+    return "" if setting.choices else setting.example or str(setting.default)
 
 
 def _last_run() -> tuple[list[Evidence], Mapping[str, Answer], Mapping[str, datetime], DataSource]:

@@ -30,6 +30,7 @@ class AskedQuestion:
         proposal: the answer that is proposed; None: nothing is decisive.
         reason: why it is open or contradicted; empty otherwise.
         choices: the possible answers, with what speaks for each.
+        examples: records to judge by, a line each; they may have names of customers.
         holds_up: what rests on it: columns, or what waits.
         first_seen_at: when it was first asked; None: not known.
         is_confirmable: `answer --proposed` confirms it.
@@ -44,6 +45,7 @@ class AskedQuestion:
     proposal: str | None = None
     reason: str = ""
     choices: Sequence[Choice] = ()
+    examples: Sequence[str] = ()
     holds_up: Sequence[str] = ()
     first_seen_at: datetime | None = None
     is_confirmable: bool = False

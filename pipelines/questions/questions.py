@@ -6,11 +6,13 @@ In: the kinds of questions. Out: their questions, and answers in the stores of t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
 from orderbridge.pipelines.questions.changes import Changes
 from orderbridge.pipelines.questions.creates import Creates
+from orderbridge.pipelines.questions.examples import examples_for
 from orderbridge.pipelines.questions.findings import Findings
 from orderbridge.pipelines.questions.keys import Keys
 from orderbridge.pipelines.questions.kinds import Kinds
@@ -55,10 +57,11 @@ def asked_questions(*, with_answered: bool = False) -> list[AskedQuestion]:
 
 
 def find_question(name: str) -> AskedQuestion:
-    """The question with an id. Raises UsageError: there is none."""
+    """The question with an id, with examples. Raises UsageError: there is none."""
     known = {one.id: one for kind in KINDS for one in kind.asked()}
     if name in known:
-        return known[name]
+        found = known[name]
+        return replace(found, examples=[*found.examples, *examples_for(found)])
     if (setting := SETTINGS.get(name)) is not None and setting.asks:
         return without_evidence(setting)
     near = get_close_matches(name, known, n=1) or [one for one in known if name in one]

@@ -20,7 +20,7 @@ from orderbridge.pipelines.warehouse.sql import sql_name, table_names
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import ANSWERS
 from orderbridge.sources.words import number
-from orderbridge.transforms.findings import FINDINGS, table_finding
+from orderbridge.transforms.findings import FINDINGS, table_finding, to_answer
 from orderbridge.transforms.frames import frame
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice
 from orderbridge.transforms.order_lines import lines_tables
@@ -94,7 +94,7 @@ def lines_findings(asked: Question) -> pd.DataFrame:
         notes.append(asked.reason)
     if table is None or not notes:
         return frame(FINDINGS)
-    detail = f"lines: {table} is used; {', '.join(notes)}; set {LINES}"
+    detail = to_answer(f"lines: {table} is used; {', '.join(notes)}", LINES)
     return table_finding("orders", "field_changed", detail, "lines")
 
 

@@ -191,6 +191,7 @@ class Reconciling:
     ) -> None:
         files, self._fail_on = files or ErpFiles(), fail_on
         self._forget = files.forget
+        self._erp_file = files.customers
         self._answers = RunAnswers.read()
         self._settings = settings or reconcile_settings()
         country = self._settings.country
@@ -333,6 +334,8 @@ class Reconciling:
         ]
         statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
         observed += enumeration("orders.order_status", statuses)
+        if self._erp_file is not None:
+            observed.append((ops.ERP_FILE, self._erp_file.name))
         ops.record_observations(build, run_id, at, observed)
         ops.record_reconciled_reads(build, run_id)
         build.execute(_AS_OF, [at, dates.today, dates.zone])

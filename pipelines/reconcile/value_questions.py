@@ -15,10 +15,11 @@ import pandas as pd
 
 from orderbridge.pipelines.warehouse.questions import RunQuestions
 from orderbridge.sources.settings import ReconcileSettings
+from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.date_forms import DateOrder
 from orderbridge.transforms.dates import ReadDates
-from orderbridge.transforms.findings import combine_findings, table_finding
+from orderbridge.transforms.findings import combine_findings, table_finding, to_answer
 from orderbridge.transforms.questions import Answer, Question
 from orderbridge.transforms.value_questions import (
     COUNTRY,
@@ -51,17 +52,6 @@ _FAILED_READS: Final = """
     JOIN last ON o.last_run_id = last.run_id AND starts_with(o.value, last.resource || ': ')
     LEFT JOIN ops.last_read r ON r.resource = last.resource
     WHERE o.what = ? AND last.verdict = 'incomplete' ORDER BY last.resource"""
-_PAGES: Final = {
-    CURSOR_AFTER_END: {
-        "end": "the list is complete there, and the cursor is not used",
-        "more": "the cursor is used, until a page has no rows or no cursor",
-    },
-    EMPTY_ARRAY: {
-        "empty_page": "a page without rows: a list that is read by page numbers ends there",
-        "broken": "it is requested again, and the list fails if it stays so",
-    },
-}
-"""What each answer about pages does."""
 _CONTRADICTED_IN: Final = {
     "customers": "created_at_contradicted",
     "promotions": "dates_contradicted",
@@ -104,7 +94,7 @@ def ask_about_values(
     if order is not None and order.state == "contradicted":
         found += _contradicted_dates(order, read)
     if login is not None and login.state == "contradicted":
-        detail = f"{login.reason}; set {LOGIN_MODE}"
+        detail = to_answer(login.reason, LOGIN_MODE)
         found.append(table_finding("customers", "login_mode_contradicted", detail))
     return combine_findings(found)
 
@@ -113,10 +103,11 @@ def _pages(
     build: duckdb.DuckDBPyConnection, answers: Mapping[str, Answer]
 ) -> Iterator[Question | None]:
     """What pages mean because of which the last read of a list failed."""
-    for key, choices in _PAGES.items():
-        rows = build.execute(_FAILED_READS, [key.rpartition(".")[2]]).fetchall()
+    for key in (CURSOR_AFTER_END, EMPTY_ARRAY):
+        setting = SETTINGS[key]
+        rows = build.execute(_FAILED_READS, [setting.name]).fetchall()
         failed = [FailedRead(*row) for row in rows]
-        yield page_question(key, choices, failed, answers.get(key))
+        yield page_question(key, setting.choices, failed, answers.get(key))
 
 
 def _country(build: duckdb.DuckDBPyConnection, answers: Mapping[str, Answer]) -> Question | None:
@@ -136,6 +127,6 @@ def _contradicted_dates(order: Question, read: Mapping[str, ReadDates]) -> list[
     found: list[pd.DataFrame] = []
     for name, one in read.items():
         if one.form in ("day_first", "month_first") and one.form != order.value:
-            detail = f"{one.column}: {order.reason}; set {DATE_ORDER}"
+            detail = to_answer(f"{one.column}: {order.reason}", DATE_ORDER)
             found.append(table_finding(name, _CONTRADICTED_IN[name], detail))
     return found

@@ -1,9 +1,11 @@
 -- The findings of a run become `reconciled.exceptions`, compared with those of the run before: each with the run that first
 -- had it. What is gone goes to `ops.past_findings`, counts by rule to `ops.finding_counts`. The names in braces are filled in
 -- by `finding_history.py`. A finding is the same as before if it is about the same record, or has the same detail but for
--- numbers.
+-- numbers and for what it proposes to do at its end.
 CREATE OR REPLACE TEMP MACRO same_finding(entity, rule, entity_id, detail) AS
-    hash(entity, rule, coalesce(entity_id, regexp_replace(detail, '(^|[^A-Za-z_])[0-9]+', '\1#', 'g')));
+    hash(entity, rule, coalesce(entity_id, regexp_replace(
+        regexp_replace(detail, '; (set [a-z_0-9.]+|to answer: orderbridge questions .+)$', ''),
+        '(^|[^A-Za-z_])[0-9]+', '\1#', 'g')));
 
 CREATE TABLE IF NOT EXISTS reconciled.exceptions (
     entity VARCHAR, entity_id VARCHAR, rule VARCHAR, severity VARCHAR, detail VARCHAR, is_accepted BOOLEAN);

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from orderbridge.sources.extract.result import ListResult
     from orderbridge.transforms.customer_index import CustomerNotation
 
+ERP_FILE: Final = "erp_customers_file"
+"""The observation of the name of the file that the ERP's customers were read from."""
 RECONCILED_READS: Final = "reconciled.lists"
 """Entity of the control total `read_number`: the last read that the reconciled tables were made from."""
 _LAST_READ: Final = """

@@ -63,6 +63,11 @@ _OF_LINES: Final = (
     "bi.top_products.revenue",
 )
 """Columns of `bi` whose values rest on a setting."""
+_OF_SEMANTICS: Final = {
+    "unknown": "each is sent in a request of its own, which is never repeated",
+    "set": "a file has new numbers: 12 makes it 12",
+    "increment": "a file has changes: 12 makes 30 to 42, and the mapping says `change = true`",
+}
 
 
 class LegacySettings(Section, prefix="sources.legacy."):
@@ -83,6 +88,10 @@ class LegacySettings(Section, prefix="sources.legacy."):
         default=None,
         asks="How do customers log in: by e-mail address or by login code?",
         holds_up=("new customers",),
+        means={
+            "email": "new customers log in with their address: a line without one is not sent, login codes never are",
+            "code": "new customers log in with a code: a line without one is not sent, an address is for mail only",
+        },
     )
     stock_semantics: Semantics = setting(
         checks.choice(*get_args(Semantics)),
@@ -90,6 +99,7 @@ class LegacySettings(Section, prefix="sources.legacy."):
         default="unknown",
         asks="Does a stock that is sent replace the present one (set), or is it added to it (increment)?",
         holds_up=("changes of stock",),
+        means=_OF_SEMANTICS,
     )
     price_semantics: Semantics = setting(
         checks.choice(*get_args(Semantics)),
@@ -97,6 +107,7 @@ class LegacySettings(Section, prefix="sources.legacy."):
         default="unknown",
         asks="Does a price that is sent replace the present one (set), or is it added to it (increment)?",
         holds_up=("changes of prices",),
+        means=_OF_SEMANTICS,
     )
 
     def __post_init__(self) -> None:
@@ -186,6 +197,10 @@ class HttpSettings(Section, prefix="sources.http."):
         default=None,
         asks="A page has `hasMore` false, and a cursor all the same. Is the list at its end, or does more follow?",
         holds_up=("orders",),
+        means={
+            "end": "the list is complete there, and the cursor is not used",
+            "more": "the cursor is used, until a page has no rows or no cursor",
+        },
     )
     empty_array: EmptyArray | None = setting(
         checks.choice(*get_args(EmptyArray)),
@@ -194,6 +209,10 @@ class HttpSettings(Section, prefix="sources.http."):
         default=None,
         asks="The platform answers `[]` in place of a page. Is that a page without rows, or a broken response?",
         holds_up=("the lists that end so",),
+        means={
+            "empty_page": "a page without rows: a list that is read by page numbers ends there",
+            "broken": "it is requested again, and the list fails if it stays so",
+        },
     )
 
 

@@ -6,8 +6,9 @@ from which the loaders, README's table, `.dlt/config.toml` and what `orderbridge
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn, dataclass_transform
 
 from orderbridge.sources.errors import UsageError
@@ -44,6 +45,7 @@ class Setting:
         is_secret: belongs into secrets.toml.
         asks: the question that a person is asked where it is not set and nothing proves it; empty: it is not asked.
         holds_up: what rests on it: columns of `bi`, such as `bi.orders.total`, or words for what is written.
+        means: what each of its words has as a consequence, in words, where that is asked.
     """
 
     key: str
@@ -55,6 +57,7 @@ class Setting:
     is_secret: bool
     asks: str = ""
     holds_up: tuple[str, ...] = ()
+    means: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -90,6 +93,7 @@ def setting(
     is_secret: bool = False,
     asks: str = "",
     holds_up: tuple[str, ...] = (),
+    means: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:  # noqa: ANN401 # a dataclass field has the type of its value
     """Declares a setting as the field of a dataclass; without a default it is required. See `Setting`."""
     about = {
@@ -100,6 +104,7 @@ def setting(
         "is_secret": is_secret,
         "asks": asks,
         "holds_up": holds_up,
+        "means": means,
     }
     return field(default=default, metadata=about)
 

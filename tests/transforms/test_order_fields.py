@@ -126,14 +126,15 @@ def test_a_finding_names_the_candidates_and_their_evidence() -> None:
     known = "candidates: customer_id (0 of 60 are ids of customers, 0 are ERP codes), user_id (60 of 60 are "
     assert details["customer_id"].startswith(known)
     seen = "delivery_date (20 of 20 have a value)"
-    assert details["ordered_at"] == f"candidates: {seen}; set reconcile.order_ordered_at"
+    command = "orderbridge questions reconcile.order_ordered_at"
+    assert details["ordered_at"] == f"candidates: {seen}; to answer: {command}"
     assert "error" not in set(choice.findings["severity"])
 
 
 def details(choice: FieldChoice, rule: str) -> list[str]:
-    """What is found of a rule, without what to set."""
+    """What is found of a rule, without the command that answers it."""
     found = choice.findings[choice.findings["rule"] == rule]["detail"]
-    return sorted(detail.partition("; set ")[0] for detail in found)
+    return sorted(detail.partition("; to answer: ")[0] for detail in found)
 
 
 def with_values(columns: str, **where: range) -> pd.DataFrame:

@@ -214,12 +214,19 @@ def test_one_column_that_fits_is_proven_and_several_are_a_question_with_the_evid
     assert (two.state, two.value) == ("assumed", "total")
     words = {choice.value: choice.evidence for choice in two.evidence.choices}
     assert words["total"] == "60 of 60 are decimal numbers; such as 0.5, 1.5, 2.5"
-    assert words["amount"].startswith("60 of 60 are decimal numbers; such as 0.605")
+    assert words["amount"].startswith(
+        "60 of 60 are decimal numbers; 1.21 × total in 60 of 60 orders; such as"
+    )
     lines = rows[["id", "total"]].rename(columns={"id": "order_id", "total": "price"})
     beside = asked(choose_fields(rows, CUSTOMERS, lines=lines.assign(quantity=1)))
-    counts = [choice.evidence.split("; ")[1] for choice in beside.evidence.choices]
     come_to = "of 60 are what quantity and price of the lines come to"
-    assert counts == [f"60 {come_to}", f"0 {come_to}"]
+    sums = "these orders sum to {}, their lines to 1,800.00".format
+    of_total, of_amount = (choice.evidence for choice in beside.evidence.choices)
+    assert f"60 {come_to}; {sums('1,800.00')}" in of_total
+    assert f"0 {come_to}; {sums('2,178.00')}" in of_amount
+    rows["amount"] = rows["total"] * pd.Series([1.1, 1.2, 1.3] * 20)
+    varying = asked(choose_fields(rows, CUSTOMERS))
+    assert "×" not in str(varying.evidence), "no ratio is constant"
 
 
 def test_examples_of_a_column_are_no_names_and_no_addresses() -> None:

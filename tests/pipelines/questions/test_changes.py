@@ -91,7 +91,7 @@ def test_another_source_is_accepted_as_it_is_and_no_other(shop: Bridge) -> None:
         shown = run(moved, "questions source").out
         host = shop.platform.url.removeprefix("http://")
         assert f"legacy host: {host} → {other.url.removeprefix('http://')}" in shown
-        assert "; the warehouse holds " in shown
+        assert "the warehouse holds " in shown
         assert "40 customers" in shown
         assert run(moved, proposed(shown)).code == 0
         os.environ.update(settings(third, shop.path))

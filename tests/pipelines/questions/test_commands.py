@@ -229,6 +229,9 @@ def test_an_answer_survives_thirty_nights_and_is_contradicted_when_its_evidence_
         (detail,) = gross.rows(
             "SELECT detail FROM reconciled.exceptions WHERE rule = 'field_changed'"
         )
-        assert " new orders have a value; set reconcile.order_total" in detail[0]
+        assert (
+            " new orders have a value; to answer: orderbridge questions reconcile.order_total"
+            in detail[0]
+        )
     listed = run(gross, "questions").out
     assert listed.startswith(f"contradicted  {TOTAL}")

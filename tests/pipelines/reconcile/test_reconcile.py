@@ -234,8 +234,8 @@ def test_what_another_field_or_table_is_read_for_is_an_error_until_it_is_accepte
         of_customer, of_lines = details(reconciled)
         assert of_customer.startswith("customer_id: gone is gone, customer__id is used;")
         assert (
-            of_lines
-            == "lines: orders__lines is used; orders__items has 30 rows; set reconcile.order_lines"
+            of_lines == "lines: orders__lines is used; orders__items has 30 rows; "
+            "to answer: orderbridge questions reconcile.order_lines"
         )
     update(reconciled, assumed(LINES, "orders__items"))
     accept("orders.field_changed", "customer_id")

@@ -1,0 +1,254 @@
+"""Records by which a person can judge a question: orders side by side, lines that share a code, the clock of an order.
+
+In: the published warehouse, and the question. Out: lines of text. They have names of customers, so they are looked up
+when somebody asks, and kept nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, Final, NamedTuple, cast
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pandas as pd
+
+from orderbridge.pipelines.questions.findings import GONE, PREFIX
+from orderbridge.pipelines.questions.model import AskedQuestion
+from orderbridge.pipelines.warehouse.answers import RunAnswers
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.ops import ERP_FILE, last_observed
+from orderbridge.pipelines.warehouse.questions import last_assumptions, last_evidence
+from orderbridge.pipelines.warehouse.source import read_source
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name
+from orderbridge.sources.settings import warehouse_path
+from orderbridge.sources.settings.setting import SETTINGS
+from orderbridge.sources.words import number
+from orderbridge.transforms.customer_evidence import CUSTOMER, NOTATION
+from orderbridge.transforms.customer_index import (
+    ORDERING_CUSTOMERS,
+    CustomerIndex,
+    CustomerNotation,
+)
+from orderbridge.transforms.date_forms import DateOrder
+from orderbridge.transforms.dates import read_dates
+from orderbridge.transforms.erp.match_keys import code
+from orderbridge.transforms.frames import Column, from_arrow
+from orderbridge.transforms.keys import clean_text
+from orderbridge.transforms.order_columns import texts_of
+from orderbridge.transforms.order_fields import FIELD_QUESTIONS
+from orderbridge.transforms.orders import UTC_NAMES
+from orderbridge.transforms.questions import Answer, Evidence
+from orderbridge.transforms.value_questions import DATE_ORDER, TIMEZONE
+
+_UTC: Final = "UTC"
+_CLOCK: Final = "%H:%M on %Y-%m-%d"
+_SHOWN: Final = 3
+_SHOWN_OF_CODE: Final = 5
+_INDEX: Final = f"SELECT {', '.join(ORDERING_CUSTOMERS)} FROM reconciled.customers"
+_NAMES: Final = """
+    SELECT customer_id, concat_ws(', ', nullif(full_name, ''), nullif(default_fiscal_name, ''))
+    FROM reconciled.customers WHERE list_contains(?, customer_id)"""
+_PAIRS: Final = """
+    SELECT {left} AS left_value, {right} AS right_value, count(*) AS row_count, max(id) AS order_id
+    FROM raw.orders WHERE _missing_since IS NULL GROUP BY ALL"""
+_COLUMN_OF: Final = "SELECT value FROM reconciled.meanings WHERE question = ?"
+_NEWEST_TIME: Final = """
+    SELECT id AS order_id, {column} AS written FROM raw.orders WHERE id = (
+        SELECT order_id FROM reconciled.orders WHERE ordered_at IS NOT NULL AND NOT is_missing
+        ORDER BY ordered_at DESC, order_id LIMIT 1)"""
+_NEWEST: Final = """
+    SELECT id FROM raw.{table} WHERE _missing_since IS NULL ORDER BY _first_seen_at DESC, id DESC LIMIT 1"""
+_OF_FINDINGS: Final = """
+    WHERE id IN (
+        SELECT entity_id FROM reconciled.exceptions WHERE entity = ? AND rule = ? AND NOT is_accepted)"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, and the warehouse.
+
+    Attributes:
+        subject: the id of a question about a meaning; the rule of one about findings.
+        value: that is used now; None: none.
+        warehouse: open for reading.
+    """
+
+    subject: str
+    value: str | None
+    warehouse: duckdb.DuckDBPyConnection
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence of the last run about a meaning."""
+        evidence = last_evidence(self.warehouse)
+        return next((one for one in evidence if one.question == self.subject), Evidence(""))
+
+    def answer(self, question: str) -> Answer | None:
+        """The answer in force to a question about a meaning."""
+        given = RunAnswers.read().in_force(read_source(self.warehouse))
+        return {**last_assumptions(self.warehouse), **given}.get(question)
+
+
+class _Side(NamedTuple):
+    """One of two readings of orders: of a column, by a notation; `words` are of a value that is read so."""
+
+    column: str
+    notation: CustomerNotation | None
+    words: str
+
+
+def examples_for(asked: AskedQuestion) -> list[str]:
+    """The examples for a question, a line each; none for most kinds."""
+    subject = asked.id.removeprefix(PREFIX).partition("/")[0]
+    examples = _EXAMPLES.get(subject)
+    if examples is None or not warehouse_path().is_file():
+        return []
+    with open_warehouse() as warehouse:
+        return [*examples(_Asked(subject, asked.value, warehouse))]
+
+
+def _rival_columns(asked: _Asked) -> Iterator[str]:
+    """Orders for which two columns name different customers."""
+    evidence = asked.evidence
+    known = columns_of(asked.warehouse, "raw.orders")
+    wanted = dict.fromkeys([asked.value, evidence.proposal, *evidence.rivals])
+    notation = asked.answer(NOTATION)
+    given = None if notation is None or notation.is_assumption else _notation(notation.value)
+    sides = [_Side(name, given, f"{name} {{}}") for name in wanted if name in known]
+    for other in sides[1:]:
+        yield from _different_customers(asked.warehouse, sides[0], other)
+
+
+def _both_notations(asked: _Asked) -> Iterator[str]:
+    """Orders that are of another customer if their column is read as ids, or as ERP codes."""
+    column = asked.evidence.about
+    if column in columns_of(asked.warehouse, "raw.orders"):
+        ids = _Side(column, "ids", "{} as an id")
+        codes = _Side(column, "codes", "{} as an ERP code")
+        yield from _different_customers(asked.warehouse, ids, codes)
+
+
+def _notation(value: str) -> CustomerNotation:
+    return "codes" if value == "codes" else "ids"
+
+
+def _different_customers(
+    warehouse: duckdb.DuckDBPyConnection, left: _Side, right: _Side
+) -> Iterator[str]:
+    """How many orders are of different customers by two readings, and a few of them side by side."""
+    sql = _PAIRS.format(left=sql_name(left.column), right=sql_name(right.column))
+    rows = from_arrow(warehouse.sql(sql).to_arrow_table())
+    index = CustomerIndex.of(from_arrow(warehouse.sql(_INDEX).to_arrow_table()))
+    for name, side in (("left", left), ("right", right)):
+        texts = texts_of(rows[f"{name}_value"])
+        match = index.match(texts, side.column, side.notation, rows["row_count"])
+        rows[f"{name}_text"] = texts
+        rows[f"{name}_customer"] = match.customer_id
+    both = rows.dropna(subset=["left_customer", "right_customer"])
+    different = both[both["left_customer"] != both["right_customer"]]
+    if not len(different):
+        return
+    shown = different.sort_values("order_id", ascending=False).head(_SHOWN)
+    ids = [*shown["left_customer"], *shown["right_customer"]]
+    names = dict(warehouse.execute(_NAMES, [ids]).fetchall())
+    count = int(different["row_count"].sum())
+    yield f"{count} of {int(both['row_count'].sum())} orders are of different customers, such as"
+    for row in shown.to_dict("records"):
+        customers = [
+            f"{side.words.format(row[f'{name}_text'])} is {names.get(row[f'{name}_customer']) or 'without a name'}"
+            for name, side in (("left", left), ("right", right))
+        ]
+        yield f"  order {row['order_id']}: {', '.join(customers)}"
+
+
+def _clocks(asked: _Asked) -> Iterator[str]:
+    """When the newest order was made, by the clocks of each zone that is proposed."""
+    warehouse = asked.warehouse
+    found = warehouse.execute(_COLUMN_OF, [FIELD_QUESTIONS["ordered_at"]]).fetchone()
+    column = None if found is None else found[0]
+    if column is None or column not in columns_of(warehouse, "raw.orders"):
+        return
+    row = from_arrow(warehouse.sql(_NEWEST_TIME.format(column=sql_name(column))).to_arrow_table())
+    if not len(row):
+        return
+    texts = texts_of(row["written"])
+    order = asked.answer(DATE_ORDER)
+    read = partial(read_dates, texts, None if order is None else cast(DateOrder, order.value))
+    written = read()
+    if pd.isna(written.at[0]) or written.day_only[0]:
+        return
+    is_naive = bool(written.zone_unknown[0]) and not column.endswith(UTC_NAMES)
+    without = " without a time zone" if is_naive else ""
+    yield f"order {row['order_id'][0]}, which the platform writes as {texts[0]}{without}, was made at"
+    for zone in dict.fromkeys([_UTC, asked.value or _UTC, SETTINGS[TIMEZONE].example]):
+        if is_naive:
+            at = read(timezone=zone).at[0]
+            yield f"  {at:{_CLOCK}} UTC if that is the time of {zone}"
+        else:
+            local = written.at[0].astimezone(ZoneInfo(zone))
+            yield f"  {local:{_CLOCK}} in {zone}"
+
+
+class _Coded(NamedTuple):
+    """Records that have an ERP code: `sql` gives `id`, `erp_code` and `name`; `same` makes equal codes equal."""
+
+    sql: str
+    same: Callable[[Column[Any]], Column[Any]]
+    word: str
+
+
+_CODED: Final = {
+    "customers.erp_code_duplicate": _Coded(
+        "SELECT customer_id AS id, erp_code, full_name AS name FROM reconciled.customers",
+        clean_text,
+        "customer",
+    ),
+    "erp_customers.erp_code_duplicate": _Coded(
+        "SELECT line::VARCHAR AS id, erp_code, name FROM reconciled.erp_customers", code, "line"
+    ),
+}
+
+
+def _shared_codes(asked: _Asked) -> Iterator[str]:
+    """The records of each code that several have, with their names."""
+    coded = _CODED[asked.subject]
+    entity, _, name = asked.subject.partition(".")
+    sql = f"SELECT * FROM ({coded.sql}) {_OF_FINDINGS} ORDER BY try_cast(id AS BIGINT), id"
+    rows = from_arrow(asked.warehouse.execute(sql, [entity, name]).to_arrow_table())
+    file = last_observed(asked.warehouse, ERP_FILE) if entity == "erp_customers" else None
+    if file is not None:
+        yield f"in {file}:"
+    groups = rows.groupby(coded.same(rows["erp_code"]), sort=False)
+    for shared, of_code in islice(groups, _SHOWN):
+        yield f"  code {shared}: {', '.join(_records(coded.word, of_code))}"
+    if groups.ngroups > _SHOWN:
+        yield f"  and {number(groups.ngroups - _SHOWN, 'more code', 'more codes')}"
+
+
+def _records(word: str, rows: pd.DataFrame) -> Iterator[str]:
+    """The first records that share a code, with their names."""
+    for record, name in zip(rows["id"][:_SHOWN_OF_CODE], rows["name"], strict=False):
+        yield f"{word} {record} ({'no name' if pd.isna(name) else name})"
+    if len(rows) > _SHOWN_OF_CODE:
+        yield f"{len(rows) - _SHOWN_OF_CODE} more"
+
+
+def _newest_record(asked: _Asked) -> Iterator[str]:
+    """The newest record of a list whose fields lost their values, to look at on the platform."""
+    entity = asked.subject.partition(".")[0]
+    row = asked.warehouse.execute(_NEWEST.format(table=sql_name(entity))).fetchone()
+    if row is not None:
+        yield f"to look at on the platform: {entity.removesuffix('s').replace('_', ' ')} {row[0]}"
+
+
+_EXAMPLES: Final[Mapping[str, Callable[[_Asked], Iterator[str]]]] = {
+    CUSTOMER: _rival_columns,
+    NOTATION: _both_notations,
+    TIMEZONE: _clocks,
+    **dict.fromkeys(_CODED, _shared_codes),
+    **dict.fromkeys(GONE, _newest_record),
+}

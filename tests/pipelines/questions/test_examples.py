@@ -1,0 +1,246 @@
+"""A question that is shown has what a person can judge it by: orders side by side, sums, lines with names, clocks."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from orderbridge.pipelines.pull.model import PullOptions, PullResult
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reconcile.reconcile import Reconciling, reconcile
+from orderbridge.pipelines.warehouse.accepted import accepted_file, read_acceptances
+from tests.pipelines.bridge import Bridge, Done, bridge
+
+CUSTOMER = "reconcile.order_customer_id"
+NOTATION = "reconcile.order_customer_notation"
+TOTAL = "reconcile.order_total"
+ZONE = "reconcile.timezone"
+GONE = "finding:orders.values_gone"
+ORDERS = 60
+CUSTOMERS = 20
+
+
+def order(n: int, **more: object) -> dict[str, Any]:
+    """An order of two pieces, for the customers in turn."""
+    price = 10 + n
+    return {
+        "id": f"o{n:03d}",
+        "createdAt": f"2026-11-{n % 28 + 1:02d}T23:40:00Z",
+        "total": 2.0 * price,
+        "items": [{"sku": "S", "quantity": 2, "price": price}],
+        **more,
+    }
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bridge]:
+    """A shop without orders."""
+    with bridge(
+        tmp_path, customers=CUSTOMERS, orders=0, promotions=1, price_lists=1, others=1
+    ) as made:
+        (made.folder / ".dlt").mkdir()
+        monkeypatch.setenv("DLT_PROJECT_DIR", str(made.folder))
+        yield made
+
+
+def read_all(made: Bridge, *orders: dict[str, Any]) -> PullResult:
+    for one in orders:
+        made.platform.state.add("orders", one)
+    return pull(PullOptions(("customers", "orders"), command="run"), step=Reconciling())
+
+
+def run(made: Bridge, line: str) -> Done:
+    return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder))
+
+
+def shown(made: Bridge, question: str) -> list[str]:
+    done = run(made, f"questions {shlex.quote(question)}")
+    assert done.code == 0, done.err
+    return done.out.splitlines()
+
+
+def names(made: Bridge, column: str = "customer_id") -> dict[str, str]:
+    return dict(made.rows(f"SELECT {column}, full_name FROM reconciled.customers"))
+
+
+def test_two_columns_of_customers_are_shown_as_orders_side_by_side_with_both_names(
+    shop: Bridge,
+) -> None:
+    """In each third order the account is another customer than the one that ordered."""
+    assert read_all(shop).published
+    ids = [int(one) for one in sorted(names(shop), key=int)]
+    orders = [
+        order(n, customerId=ids[n % 20], account={"id": ids[(n + (n % 3 == 0)) % 20]})
+        for n in range(ORDERS)
+    ]
+    assert read_all(shop, *orders).exit_code == 9
+    lines = shown(shop, CUSTOMER)
+    assert "20 of 60 orders are of different customers, such as" in lines
+    side_by_side = [line for line in lines if line.startswith("  order ")]
+    assert len(side_by_side) == 3
+    name = names(shop)
+    for line in side_by_side:
+        found = re.fullmatch(
+            r"  order o([0-9]+): customer_id ([0-9]+) is (.+), account__id ([0-9]+) is (.+)", line
+        )
+        assert found is not None, line
+        number, left, left_name, right, right_name = found.groups()
+        assert (int(left), int(right)) == (ids[int(number) % 20], ids[(int(number) + 1) % 20])
+        assert name[left] in left_name
+        assert name[right] in right_name
+    kept = shop.rows("SELECT evidence FROM reconciled.meanings")
+    listed = run(shop, "questions --json").out
+    assert not [one for one in name.values() if one in f"{kept} {listed}"], "names are kept nowhere"
+
+
+def test_a_disputed_field_names_the_command_that_shows_it(shop: Bridge) -> None:
+    assert read_all(shop).published
+    ids = [int(one) for one in sorted(names(shop), key=int)]
+    orders = [order(n, customerId=ids[n % 20], account={"id": ids[-n % 20]}) for n in range(ORDERS)]
+    assert read_all(shop, *orders).exit_code == 9
+    details = "SELECT detail FROM reconciled.exceptions WHERE rule = 'field_disputed'"
+    command = shop.one(details).partition("; to answer: orderbridge ")[2]
+    answers = [line for line in run(shop, command).out.splitlines() if "to answer: " in line]
+    assert f"to answer: orderbridge answer {CUSTOMER} customer_id" in answers
+    assert run(shop, answers[0].removeprefix("to answer: orderbridge ")).code == 0
+    assert reconcile().exit_code == 0
+    with duckdb.connect(shop.path) as warehouse:
+        before = "UPDATE reconciled.exceptions SET detail = regexp_replace(detail, 'to answer: .*', 'set x.y_z')"
+        warehouse.execute(before)
+    assert [one.text for one in reconcile().new] == [], "the same finding in other words"
+
+
+def test_ids_and_codes_that_are_those_of_others_are_shown_side_by_side(shop: Bridge) -> None:
+    """The ERP's codes are the ids in another order, but for one."""
+    assert read_all(shop).published
+    ids = sorted(names(shop), key=int)
+    codes = dict(zip(ids, ["X", *reversed(ids[1:])], strict=True))
+    for n in range(ORDERS):
+        shop.platform.state.add("orders", order(n, buyer=codes[ids[n % 20]]))
+    assert pull(PullOptions(("orders",))).published
+    with duckdb.connect(shop.path) as warehouse:
+        for one, code in codes.items():
+            warehouse.execute("UPDATE raw.customers SET erp_code = ? WHERE id = ?", [code, one])
+    reconcile()
+    lines = shown(shop, NOTATION)
+    assert "54 of 57 orders are of different customers, such as" in lines
+    name = names(shop)
+    (first, *_) = [line for line in lines if line.startswith("  order ")]
+    found = re.fullmatch(r"  order .+: ([0-9]+) as an id is (.+), \1 as an ERP code is (.+)", first)
+    assert found is not None, first
+    assert name[found[1]] in found[2]
+    assert name[next(one for one, code in codes.items() if code == found[1])] in found[3]
+
+
+def test_two_totals_are_shown_with_their_constant_ratio_and_their_sums_beside_the_lines(
+    shop: Bridge,
+) -> None:
+    orders = [order(n, grandTotal=round(2.0 * (10 + n) * 1.21, 2)) for n in range(ORDERS)]
+    read_all(shop, *orders)
+    lines = [line.strip() for line in shown(shop, TOTAL)]
+    assert "1.21 × total in 60 of 60 orders" in lines
+    assert "these orders sum to 4,740.00, their lines to 4,740.00" in lines
+    assert "these orders sum to 5,735.40, their lines to 4,740.00" in lines
+    with duckdb.connect(shop.path) as warehouse:
+        warehouse.execute(
+            "UPDATE raw.orders SET grand_total = total * (1.1 + (hash(id) % 20) / 100)"
+        )
+    reconcile()
+    assert " × total in " not in "\n".join(shown(shop, TOTAL)), "the ratio varies"
+
+
+@pytest.mark.parametrize(
+    ("written", "clocks"),
+    [
+        ("2026-11-29T23:40:00Z", ["23:40 on 2026-11-29 in UTC", "00:40 on 2026-11-30 in Europe/Madrid"]),
+        ("2026-11-29 23:40:00", ["23:40 on 2026-11-29 UTC if that is the time of UTC",
+            "22:40 on 2026-11-29 UTC if that is the time of Europe/Madrid"]),
+    ],
+)  # fmt: skip
+def test_the_zone_is_shown_by_the_clock_of_an_order_in_each_zone(
+    shop: Bridge, written: str, clocks: list[str]
+) -> None:
+    orders = [order(n, createdAt=written.replace("-29", f"-{n + 1:02d}")) for n in range(29)]
+    read_all(shop, *orders)
+    lines = shown(shop, ZONE)
+    assert [line.strip() for line in lines if line.startswith("  ") and ":40 on " in line] == clocks
+    assert [
+        line
+        for line in lines
+        if line.startswith(f"order o028, which the platform writes as {written}")
+    ]
+    assert f"another: orderbridge answer {ZONE} VALUE  # such as Europe/Madrid" in lines
+
+
+def test_fields_that_vanish_together_are_one_question_and_one_answer(shop: Bridge) -> None:
+    orders = [order(n, channel=f"c{n}", note=f"n{n}") for n in range(ORDERS)]
+    read_all(shop, *orders)
+    for one in orders:
+        shop.platform.state.change("orders", one["id"], {"channel": None, "note": None})
+    assert read_all(shop).exit_code == 9
+    listed = run(shop, "questions").out.splitlines()
+    (line,) = [line for line in listed if line.startswith("open ") and GONE in line]
+    assert re.search(r"channel, note: no values since \d{4}-\d\d-\d\d \d\d:\d\d UTC$", line)
+    question = f"{GONE}/orders: channel + orders: note"
+    lines = shown(shop, question)
+    assert "orders: channel: 60 values before, none in 60 rows now" in lines
+    assert "orders: note: 60 values before, none in 60 rows now" in lines
+    assert "to look at on the platform: order o059" in lines
+    (accept, *_) = [line for line in lines if line.startswith("to answer: ")]
+    assert run(shop, accept.removeprefix("to answer: orderbridge ")).code == 0
+    assert {one.place for one in read_acceptances(accepted_file())} == {
+        "orders: channel",
+        "orders: note",
+    }
+    assert GONE not in run(shop, "questions").out
+    assert reconcile().exit_code == 0
+    for one in orders:
+        shop.platform.state.change("orders", one["id"], {"createdAt": None})
+    assert read_all(shop).exit_code == 9, "another field is another question"
+    assert f"{GONE}/orders: createdAt" in run(shop, "questions").out
+    assert run(shop, f"answer {shlex.quote(question)} --withdraw").code == 0
+    assert read_acceptances(accepted_file()) == []
+
+
+def test_a_code_that_several_have_is_shown_with_lines_names_and_the_file(shop: Bridge) -> None:
+    assert read_all(shop).published
+    ids = sorted(names(shop), key=int)
+    with duckdb.connect(shop.path) as warehouse:
+        warehouse.execute("UPDATE raw.customers SET erp_code = 'TWICE' WHERE id IN (?, ?)", ids[:2])
+    file = shop.folder / "clientes noviembre.csv"
+    rows = ["Código;Razón social;E-mail", "A1;Bodega Luz;luz@x.example", "A2;Bar Sol;sol@x.example"]
+    file.write_text("\n".join([*rows, "A1;Bodega Luz SAC;otra@x.example"]), "utf-8")
+    assert reconcile(ErpFiles(customers=file)).exit_code == 9
+    lines = shown(shop, "finding:erp_customers.erp_code_duplicate")
+    assert lines[lines.index("in clientes noviembre.csv:") + 1] == (
+        "  code A1: line 2 (Bodega Luz), line 4 (Bodega Luz SAC)"
+    )
+    assert [
+        line
+        for line in lines
+        if "correct it in the ERP and export again; then this goes away" in line
+    ]
+    lines = shown(shop, "finding:customers.erp_code_duplicate")
+    name = names(shop)
+    (found,) = [line for line in lines if line.startswith("  code TWICE: ")]
+    assert found == f"  code TWICE: {', '.join(f'customer {one} ({name[one]})' for one in ids[:2])}"
+    document = json.loads(run(shop, "questions --json").out)
+    assert not any(name[one] in str(document) for one in ids[:2])
+
+
+def test_each_choice_says_what_it_has_as_a_consequence_before_anything_was_read(
+    shop: Bridge,
+) -> None:
+    for key, words in (
+        ("sources.legacy.login_mode", "a line without one is not sent"),
+        ("sources.legacy.stock_semantics", "a file has changes"),
+    ):
+        assert words in "\n".join(shown(shop, key))
