@@ -45,6 +45,7 @@ _SIGN: Final = (
 )
 _PRICED: Final = rf"^(?P<before>{_SIGN})\s*[+-]?[0-9]|[0-9]\s*(?P<after>{_SIGN})$"
 """A number with a currency sign or code on one side of it."""
+_WITH_UNIT: Final = r"^[+-]?[0-9][0-9.,' ]*?\s*(?P<unit>\pL{1,12}\.?)$"
 
 
 _SPACES: Final = "[\u00a0\u2007\u2009\u202f]"
@@ -81,6 +82,17 @@ def currencies(texts: pa.Array) -> pa.Array:
         pc.struct_field(found, "before"), pc.struct_field(found, "after"), ""
     )
     return pc.if_else(pc.fill_null(is_plain, False), "", signs)
+
+
+def is_currency(sign: str) -> bool:
+    """Whether a sign or code is known as that of a currency; others, such as `kg`, are units."""
+    return bool(sign) and currencies(pa.array([f"1 {sign}"], TEXT))[0].as_py() == sign
+
+
+def units(texts: pa.Array) -> pa.Array:
+    """The word after the number in each text that is a number and a word, such as `kg`; null elsewhere."""
+    found = pc.extract_regex(in_usual_signs(texts), _WITH_UNIT)
+    return pc.struct_field(found, "unit")
 
 
 def without_currency(texts: pa.Array, sign: str) -> pa.Array:

@@ -19,7 +19,8 @@ from orderbridge.pipelines.import_file.lookup_proposal import (
     propose_lookup,
     tables_beside,
 )
-from orderbridge.pipelines.import_file.marks import AskYes, Marks, boolean_columns, with_marks
+from orderbridge.pipelines.import_file.marks import AskYes, Marks, columns_of, with_marks
+from orderbridge.pipelines.import_file.units import Units, with_units
 from orderbridge.pipelines.imports.open import check_filled, count_reject_columns, open_input_table
 from orderbridge.pipelines.mapping import MappedColumn, load, propose, sample, to_toml
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
@@ -144,15 +145,18 @@ def new_mapping(
         proposed = replace(proposed, columns=columns, unknown=(), contested={})
     used = table.with_cell_rules(dict.fromkeys(proposed.used_columns, CellRules()))
     totals: list[int] = []
-    marks = {name: Marks() for name in boolean_columns(proposed)}
+    marks = {name: Marks() for name in columns_of(proposed, "boolean")}
+    units = {name: Units() for name in columns_of(proposed, "number", "integer")}
     for batch in used.batches(
         on_reject=lambda row: totals.append(row.line) if row.code == "totals" else None
     ):
         for name, found in marks.items():
             found.add(batch[name])
+        for name, numbers in units.items():
+            numbers.add(batch[name])
     if totals and (answer := person.totals(totals)) is not None:
         proposed = replace(proposed, read_options=replace(proposed.read_options, totals=answer))
-    return with_marks(proposed, marks, person.yes)
+    return with_units(with_marks(proposed, marks, person.yes), units, person.yes)
 
 
 def _filled(mapping: ColumnMapping) -> list[str]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
-from orderbridge.pipelines.mapping.cells import NO, YES, filled
+from orderbridge.pipelines.mapping.cells import NO, YES, ValueKind, filled
 from orderbridge.pipelines.mapping.field_paths import resolve
 from orderbridge.sources.words import number
 
@@ -47,12 +47,12 @@ class Marks:
         return min(self.words) if is_mark else ""
 
 
-def boolean_columns(mapping: ColumnMapping) -> list[str]:
-    """The columns that fill a boolean."""
+def columns_of(mapping: ColumnMapping, *kinds: ValueKind) -> list[str]:
+    """The columns that fill a field with values of one of these kinds."""
     names = []
     for name, column in mapping.columns.items():
         target = resolve(mapping.kind, column.field or "")
-        if not isinstance(target, str) and target.value_kind == "boolean":
+        if not isinstance(target, str) and target.value_kind in kinds:
             names.append(name)
     return names
 

@@ -24,7 +24,12 @@ from orderbridge.pipelines.mapping.cells import filled
 from orderbridge.sources.files import RejectedRow, SourceTable
 from orderbridge.sources.files.model import LINE_COLUMN, RejectCode
 from orderbridge.transforms.frames import Bools
-from orderbridge.transforms.numbers import ColumnEvidence
+from orderbridge.transforms.numbers import (
+    ColumnEvidence,
+    in_usual_signs,
+    is_currency,
+    without_currency,
+)
 
 BATCH_ROWS: Final = 16_384
 _WITHOUT_CELLS: Final = ("repeated_header", "totals", "rule")
@@ -193,9 +198,11 @@ def survey(
         evidence[index].add(bindings.lookups[sources[index].lookup].values[sources[index].path])
     for table, _, _ in lines if in_file else ():
         for index in in_file:
-            evidence[index].add(
-                filled(whole(table, sources[index].column), sources[index].reading.empty)
-            )
+            reading = sources[index].reading
+            texts = filled(whole(table, sources[index].column), reading.empty)
+            if reading.currency and not is_currency(reading.currency):
+                texts = without_currency(in_usual_signs(texts), reading.currency)
+            evidence[index].add(texts)
     if not is_excerpt:
         _check_currencies(bindings, evidence)
     notes = []

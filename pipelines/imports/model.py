@@ -34,8 +34,8 @@ class OtherCurrency(UsageError):
         ]
         super().__init__(
             "; ".join(changes),
-            "Nothing was sent. If the platform's amounts are in that currency, change currency of the column in "
-            f"{mapping}; otherwise correct the file.",
+            "Nothing was sent. If the platform's amounts are in that currency, import the file in a terminal, which "
+            f"asks, or change currency of the column in {mapping}; otherwise correct the file.",
         )
 
 

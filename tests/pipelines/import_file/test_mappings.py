@@ -371,3 +371,27 @@ def test_another_currency_than_the_one_that_is_remembered_is_a_question(desk: De
     assert variants[1, 1001].fields["price"] == 6.5
     desk.yes = None
     assert desk.run(desk.write(f"{header}1;1001;$ 8,50\n", "a-4.csv"), "variants").exit_code == 0
+
+
+def test_a_unit_is_read_over_if_the_whole_column_has_it_and_a_person_says_that_it_is_meant(
+    desk: Desk,
+) -> None:
+    rows = "1;1001;1,5 kg;12 uds\n1;1002;2,25 kg;3 uds\n"
+    file = desk.write(f"productId;variantId;Peso;Existencias\n{rows}", "a.csv")
+    assert desk.run(file, "variants").push.lines["rejected", "rejected"] == 2, "nobody is there"
+    assert desk.asked_yes == [
+        "Peso: all numbers have kg. Are the platform's values of weight in kg?",
+        "Existencias: all numbers have uds. Are the platform's values of stock in uds?",
+    ]
+    (kept := desk.at.folder / "mappings/variants.toml").unlink()
+    desk.yes = True
+    assert desk.run(file, "variants").exit_code == 0
+    sent = [desk.at.platform.state.variants[1, n].fields for n in (1001, 1002)]
+    assert [(one["weight"], one["stock"]) for one in sent] == [(1.5, 12), (2.25, 3)]
+    kept.unlink()
+    desk.asked_yes.clear()
+    desk.run(
+        desk.write(f"productId;variantId;Peso;Existencias\n{rows}1;1003;3 g;4\n", "b.csv"),
+        "variants",
+    )
+    assert desk.asked_yes == []
