@@ -198,6 +198,12 @@ def has_proven_nulls(blocks: Iterable[str], dialect: Dialect) -> bool:
     return is_found
 
 
+def has_second_mark(cells: Iterable[str], dialect: Dialect) -> bool:
+    """Whether a cell begins or ends with the second delimiter of a dialect: there is one too many."""
+    second = dialect.separator.replace(dialect.delimiter, "").strip()
+    return bool(second) and any(cell.startswith(second) or cell.endswith(second) for cell in cells)
+
+
 def is_blank(cells: list[str], width: int) -> bool:
     """Whether a line is empty, or in a table of several columns only spaces or delimiters."""
     return not cells or (
@@ -329,8 +335,8 @@ def _plain(line: str, run: re.Pattern[str]) -> str:
 
 
 def _is_padded(text: str, delimiter: str) -> bool:
-    """Whether a space follows every delimiter in most of the lines with a delimiter."""
-    lines = [line.rstrip("\r\n") for line in lines_of(text) if delimiter in line]
+    """Whether a space follows every delimiter outside of quotes in most of the lines with a delimiter."""
+    lines = [_plain(line, _SPACES) for line in lines_of(text) if delimiter in line]
     padded = sum(
         line.count(delimiter) == line.count(f"{delimiter} ") + line.endswith(delimiter)
         for line in lines

@@ -36,7 +36,9 @@ from orderbridge.sources.files.row_shape import (
     is_data,
     is_rule,
     is_totals,
+    is_units,
     type_of,
+    unmarked,
 )
 from orderbridge.sources.words import number
 
@@ -54,8 +56,10 @@ _NUMBERED: Final = re.compile(
     r"(field|fld|column|col|campo|columna|coluna|colonna|colonne|champ|feld|spalte)[ _]?(\d+)",
     re.IGNORECASE,
 )
-_KEPT_AS_TEXT: Final = re.compile('="(.*)"')
 MAX_ACRONYM: Final = 4
+MAX_BROKEN: Final = 2
+"""Of more lines with misplaced quotes above the header, they may be those of another table."""
+_WORD_AND_DIGIT: Final = re.compile(r"[^\W\d_]+\d")
 _MAY_BE_NAME: Final = re.compile(r"[1-9]\d{0,3}|[^\W\d_]+\d")
 """A number or code that may be a name: 2024, Q1."""
 ROWS_COMPARED: Final = 200
@@ -149,11 +153,12 @@ def _names(header: list[str], rows: list[list[str]]) -> tuple[list[str], int]:
     return list(map(column_name, header[:kept])), _surplus(rows, kept, width - kept)
 
 
-def _is_one_word(name: str) -> bool:
-    """Whether a name cannot be two that have lost the delimiter between them: a capital first only, or a short one."""
-    word = name.strip()
-    is_short = word.isupper() and len(word) <= MAX_ACRONYM
-    return word.isalpha() and (is_short or word.istitle())
+def _is_one_name(name: str) -> bool:
+    """Whether a name cannot be two that lost the delimiter between them: no capital but the first, or a short one."""
+    first, *others = name.split() or [""]
+    is_short = first.isupper() and len(first) <= MAX_ACRONYM
+    is_word = first[:1].isupper() and first[1:].islower()
+    return (is_short or is_word) and all(word.islower() or word.isdecimal() for word in others)
 
 
 def _check_widths(
@@ -170,7 +175,7 @@ def _check_widths(
         or (names > 1 and not any(cells[1:]) and bool(DELIMITER.search(cells[0])))
         for cells in rows
     )
-    is_ended = names == width > 2 and all(map(_is_one_word, header))
+    is_ended = names == width > 2 and all(map(_is_one_name, header))
     if 2 * misfits > len(rows) > 2 or (names + surplus > width and not is_ended):
         size = Counter(map(len, rows)).most_common(1)[0][0]
         raise Unclear(
@@ -228,7 +233,7 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
     width = _trimmed(rows, raw)
     few: list[Record] = []
     for at, cells in enumerate(rows):
-        if not width <= len(cells) <= raw or is_rule(cells):
+        if not width <= len(cells) <= raw or is_rule(cells) or is_units(cells):
             continue
         names = cells[:width]
         count = sum(map(bool, names))
@@ -241,7 +246,8 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
                 return at
             few.append(filled[at])
             continue
-        if few and _is_like(names, _types(rows[at + 1 :], width)):
+        is_next = bool(few) and few[-1].last + 1 == filled[at].line
+        if is_next and _is_like(names, _types(rows[at + 1 :], width)):
             raise _few_names(few[-1], filled[at])
         # the last line cannot be a header if the line above has names: it would have no rows
         above = rows[at - 1] if at == len(rows) - 1 > 0 else []
@@ -335,13 +341,11 @@ def _is_full_title(filled: list[Record], at: int, width: int) -> bool:
     cells = (filled[at].cells or [])[:width]
     values = [cell.strip() for cell in cells if type_of(cell) in _VALUES]
     later = filled[at + 1 : at + 1 + MAX_TITLES] if values else []
-    names = next(
-        filter(None, (n * _is_line_of_names(row, width) for n, row in enumerate(later, 1))), 0
-    )
-    if not names:
-        return False
+    names = next((n for n, row in enumerate(later, 1) if _is_line_of_names(row, width)), 0)
     below = [row.cells or [] for row in filled[at + names + 1 :]]
     types = _types(below, width)
+    if not names or _is_like(filled[at + names].cells or [], types):
+        return False
     has_years = all(map(_YEAR.fullmatch, values))
     if not has_years and any(_is_like(row.cells or [], types) for row in filled[at : at + names]):
         return False
@@ -357,10 +361,10 @@ def _is_full_title(filled: list[Record], at: int, width: int) -> bool:
 
 
 def _is_line_of_names(record: Record, width: int) -> bool:
-    cells = (record.cells or [])[:width]
-    return (
-        len(cells) == width and looks_like_names(cells) and not any("@" in cell for cell in cells)
-    )
+    """Whether a line has another text in each column, and no date, number, year or address."""
+    cells = [cell.strip() for cell in (record.cells or [])[:width]]
+    are_texts = all(type_of(cell) == "text" or _WORD_AND_DIGIT.fullmatch(cell) for cell in cells)
+    return len(set(cells)) == width and are_texts
 
 
 def _is_like(cells: Sequence[str], types: Sequence[str]) -> bool:
@@ -383,9 +387,7 @@ def _names_on(*lines: int) -> dict[str, dict[str, int]]:
 
 def column_name(text: str) -> str:
     """A name as it is compared: spaces single, accents composed, which is how they are typed; `="Name"` is `Name`."""
-    kept = _KEPT_AS_TEXT.fullmatch(text.strip())
-    text = kept[1] if kept else text
-    return unicodedata.normalize("NFC", " ".join(text.split()))
+    return unicodedata.normalize("NFC", " ".join(unmarked(text.strip()).split()))
 
 
 def _numbered(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -468,15 +470,18 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     at = next(index for index, record in enumerate(records) if record.line == header.line)
     after = (record.cells for record in records[at + 1 :] if record.cells)
     rows = [cells for cells in after if len(cells) >= width][:ROWS_COMPARED]
-    if any('"' in column_name(name) for name in header.cells or ()):
+    types = column_types(column_kinds(rows[:TYPED_ROWS], width))
+    has_quotes = any('"' in column_name(name) for name in header.cells or ())
+    if has_quotes and not _is_like(header.cells or [], types):
         problem = f"line {header.line}, the header, has a quote that does not enclose a whole name"
         raise Unclear(problem, "Fix the quotes in that line.", _names_on(header.line))
     if not any(record.filled for record in records[at + 1 :]):
         _check_rows_follow(records[:at], header, width)
     _check_earlier_table(records[:at], header, width)
     _check_lines_above(records[:at], header, width, rows)
+    _check_line_below(records[at + 1 :], header, types)
+    _check_extra_name(header, rows)
     _check_table_beside(header, rows)
-    types = column_types(column_kinds(rows[:TYPED_ROWS], width))
     return _is_row(header, types, rows, is_first=header is records[0])
 
 
@@ -511,7 +516,8 @@ def _check_lines_above(
     Not above names that the rows prove: texts only, above each column with numbers, dates or codes.
     """
     names = (header.cells or [])[:width]
-    if _are_proven_names(names, _types(rows, width)):
+    broken = [record for record in above if record.cells is None]
+    if len(broken) <= MAX_BROKEN and _are_proven_names(names, _types(rows, width)):
         return
     for record in above:
         filled, is_next = record.filled, record.last + 1 == header.line
@@ -524,7 +530,7 @@ def _check_lines_above(
         is_metadata = has_labels(filled, width) or (
             looks_like_names(names) and any(type_of(cell) in _VALUES for cell in filled)
         )
-        is_broken = is_next and record.cells is None
+        is_broken = record.cells is None and (is_next or len(broken) > MAX_BROKEN)
         if is_broken or ((is_quoted or is_other) and not is_metadata):
             fault = f"{number(len(record.cells or ()), 'cell')} where the rows have {width}"
             raise Unclear(
@@ -532,6 +538,47 @@ def _check_lines_above(
                 f"otherwise line {header.line} is the header",
                 f"Fix line {record.line}, or remove it if it is a title.",
                 _names_on(record.line),
+            )
+
+
+def _check_line_below(below: Sequence[Record], header: Record, types: Sequence[str]) -> None:
+    """A line with dates or numbers may be a title whose header is missing or damaged.
+
+    So it is where a date stands above texts, or where a line of another width, or a broken one, is next.
+    """
+    pairs = zip(header.cells or (), types, strict=False)
+    is_above_texts = any(type_of(name) == "date" and kind == "text" for name, kind in pairs)
+    values = [name.strip() for name in header.cells or () if type_of(name) in _VALUES]
+    next_one = below[0] if below else header
+    texts = [type_of(cell) == "text" for cell in next_one.filled]
+    is_other = (
+        len(texts) > 1 and all(texts) and len(next_one.cells or ()) != len(header.cells or ())
+    )
+    is_damaged = next_one.cells is None or is_other
+    if is_above_texts or (is_damaged and values and not all(map(_YEAR.fullmatch, values))):
+        fault = (
+            f", and line {next_one.line} other cells or quotes" if is_damaged else " above texts"
+        )
+        raise Unclear(
+            f"line {header.line} has dates or numbers{fault}: it may be a title above a header that is damaged",
+            f"Fix line {next_one.line}, or add a line of names.",
+            {} if is_damaged else _names_on(header.line),
+        )
+
+
+def _check_extra_name(header: Record, rows: Sequence[list[str]]) -> None:
+    """A name that is missing above cells, and one too many at the end: a delimiter too many shifts the names."""
+    names = [name.strip() for name in header.cells or ()]
+    rows = [row for row in rows if len(row) == len(names)]
+    if len(names) < 3 or len(rows) < 2 or not names[-1] or any(row[-1] for row in rows):
+        return
+    for column in range(1, len(names) - 1):
+        if not names[column] and all(row[column] for row in rows):
+            raise Unclear(
+                f"line {header.line}, the header, has no name for column {column + 1}, which has cells, and one for "
+                "the last column, which has none",
+                f"Fix line {header.line}: it has a delimiter too many, or a name too few.",
+                {"the names are right": {"header_row": header.line}},
             )
 
 
@@ -603,7 +650,9 @@ def _is_row(
     ):
         return True
     problem = f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes"
-    raise Unclear(problem, "", _names_on(header.line, 0))
+    may_be_names = all(map(_MAY_BE_NAME.fullmatch, alike))
+    lines = [header.line, 0] if may_be_names else [0]
+    raise Unclear(problem, "" if is_first else "Fix the line of names above it.", _names_on(*lines))
 
 
 def _check_earlier_table(records: Sequence[Record], header: Record, width: int) -> None:

@@ -26,6 +26,7 @@ from orderbridge.sources.files.dialect import (
     check_options,
     has_letter_escapes,
     has_proven_nulls,
+    has_second_mark,
     is_blank,
     lines_of,
     reader,
@@ -71,6 +72,9 @@ _STRAY_QUOTE: Final = (
 _ESCAPED: Final = (
     "a backslash before a letter or digit is not part of the text, and its meaning is not proven, such as \\N for no "
     "value, \\t for a tab; export the file without escapes, or if the backslashes are part of the text: --escape none"
+)
+_SECOND_MARK: Final = (
+    "a cell begins or ends with the mark that stands beside each delimiter: there is one too many"
 )
 _TORN: Final = "line {} has only a part of a row, which a line break may have cut off from this one; join the lines"
 _QUOTE_HINT: Final = (
@@ -290,6 +294,8 @@ class TextTable(SourceTable):
                 cell != '"' and cell.startswith('"') for cell in cells
             ):  # inches, ditto
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
+            elif has_second_mark(cells, self.dialect):
+                yield RejectedRow(line, last, "too_long", _SECOND_MARK, tuple(cells))
             elif is_blank(cells, width):
                 feed.is_ended = True
             else:

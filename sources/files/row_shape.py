@@ -55,6 +55,7 @@ _REPEATED: Final = 0.75
 BYTE_ORDER_MARK: Final = "\ufeff"
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _SPACED: Final = re.compile(r'[ \xa0]+"[^\s"]')
+_KEPT_AS_TEXT: Final = re.compile('="(.*)"')
 _OPENS_INSIDE: Final = re.compile(r'.+"[^\s"][^"]*$')
 _QUOTED: Final = re.compile(r'"(?:[^"]|"")*"?')
 
@@ -89,6 +90,12 @@ def type_of(cell: str) -> str:
     if _CODE.fullmatch(cell):
         return _LETTERS.sub("a", _DIGITS.sub("9", cell))
     return "text"
+
+
+def unmarked(cell: str) -> str:
+    """A cell without the formula that keeps it a text in a spreadsheet: `="A1"` is `A1`."""
+    kept = _KEPT_AS_TEXT.fullmatch(cell) if cell.startswith('="') else None
+    return kept[1] if kept else cell
 
 
 def is_data(kind: str) -> bool:
@@ -175,9 +182,10 @@ class RowShape(NamedTuple):
             return "totals", _TOTALS_REASON
         if is_rule(cells):
             return "rule", "contains only dashes; remove the line"
-        if not cells[0] and all(_UNIT.fullmatch(cell) for cell in cells if cell):
+        if is_units(cells):
             return "rule", "contains only units of columns; remove the line"
-        if cells[0] and share >= _REPEATED:
+        has_first = bool(cells[0]) or self.columns[0] == "column_1"
+        if has_first and share >= _REPEATED:
             if share == 1 or line == self.header + 1:
                 return "repeated_header", "repeats the header; remove the line"
             raise self._another_table(line, "names of columns, not all of them as in the header")
@@ -220,7 +228,7 @@ class RowShape(NamedTuple):
         """The share of the filled cells that are the name of their column, or less than 1 of a column; 0 if few are."""
         folded = [name.casefold() for name in self.columns]
         filled = [
-            (cell.casefold(), name)
+            (unmarked(cell).casefold(), name)
             for cell, name in zip(map(str.strip, cells), folded, strict=False)
             if cell
         ]
@@ -263,9 +271,10 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
     if pc.any(is_blank).as_py():
         others = [pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns]
         names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in others))
-        unusual[np.asarray(is_blank)] = np.asarray(
-            pc.fill_null(pc.match_substring_regex(names, _UNUSUAL_LATER), True)
+        is_unusual = pc.or_(
+            pc.match_substring_regex(names, _UNUSUAL_LATER), pc.is_in(names, pa.array(words))
         )
+        unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(is_unusual, True))
     # a column with data, in which another table has a name
     typed = next(
         iter(shape.steady), next((at for at, kind in enumerate(shape.types) if is_data(kind)), None)
@@ -295,6 +304,11 @@ def is_totals(cells: Sequence[str]) -> bool:
     is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
     is_dense = bool(others) and "total" in name.lower() and cells[0].strip() == name
     return bool((is_total and (is_sparse or is_dense)) or (is_sparse and others and is_total_of))
+
+
+def is_units(cells: Sequence[str]) -> bool:
+    """Whether a row has units of columns only, such as kg and EUR, and none in the first one."""
+    return not cells[0] and any(cells) and all(_UNIT.fullmatch(cell) for cell in cells if cell)
 
 
 def is_rule(cells: Sequence[str]) -> bool:

@@ -94,6 +94,21 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
     *((f"{header};Color;PVP\nA1;Perno;rojo;\nA2;Tuerca;azul;\nA3;Clavo;azul;\n", "",
        {"error": "the header, has 3 names, but most rows have 4 cells"})
       for header in ("CódigoNombre", "codigonombre", "CODIGONOMBRE", "Código Nombre")),
+    ("Código;;Nombre;PVP\nA1;Perno;1,50;\nA2;Tuerca;2,50;\n", "",
+     {"error": "line 1, the header, has no name for column 2, which has cells, and one for the last column"}),
+    # nor is a title as wide as the table the header, where that is damaged or missing
+    *((f"Desde;01/01/2025;Hasta;7\n{header}\nA1;Perno;M8;rojo\nA2;Tuerca;M9;azul\n" + 'A3;"x; y";M9;azul\n', "",
+       {"error": error})
+      for header, error in (
+          ("Código;Nombre;Talla", "line 1 has dates or numbers, and line 2 other cells or quotes … Fix line 2"),
+          ('"Código"x;Nombre;Talla;Color', "line 1 has dates or numbers, and line 2 other cells or quotes"),
+          ("A0;Clavo;M7;rojo", "line 1 has dates or numbers above texts"),
+      )),
+    ("Nombre;01/01/2025;02/01/2025\nAna;1;2\nEva;3;4\n", "", {"header": (1,), "rows": [2, 3]}),
+    ("Código^Nombre^Neto^Bruto\n;;kg;kg\nA1;Perno;1;2\nA2;Tuerca;3;4\n", "", {"error": "line 3 looks like a row"}),
+    # several lines with misplaced quotes are no titles
+    ('"Código"x;"Nombre"\n' + '"A1"x;"Perno"\n' * 3 + "\nCliente;Ciudad\nC1;Roma\nC2;Pisa\n" * 2, "",
+     {"error": "looks like the header, but has misplaced quotes"}),
     # no rows follow a header
     *((f"Nombre\nAna\nEva\nLeo\n{last}\n", "", {"columns": "Nombre", "rows": [2, 3, 4, 5]})
       for last in ("García, Luis", "Calle 3;4", "x|")),
@@ -185,7 +200,7 @@ TABLES: list[tuple[str, str, dict[str, Any]]] = [
      {"error": "most lines contain a semicolon, but not as cells of equal number: 2 to 2 a line"}),
     # what asks a second question is proposed too
     ("8;x\n7;b\n7;b;c;d\n7;b;c;d;e\n7;b;c;d;e;f\nx\n", "",
-     {"error": "line 1 looks like a row … If line 1 has the names: --header-row 1. If there are no names: --header"}),
+     {"error": "line 1 looks like a row, not like column names … codes\n  If there are no names: --header-row 0."}),
     (OTHER + "\n" + "".join(f'"{line}"\n' for line in (NAMES + ROWS).splitlines()), "",
      {"error": "line 1, the header, has 3 names, but most rows have 1 cell"}),
 ]  # fmt: skip
@@ -229,6 +244,9 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     ("CardCode,CardName,EmailAddress,ZipCode\nCardCode,CardName,E_Mail,ZipCode\nC1,Bar,a@b.com,01067\n", "",
      {"rejected": "2 repeated_header"}),
     ("Code,Name,Email\nCode,Bar,\nCode,Bar,a@b.com\n,Name,Email\n", "", {"rejected": ""}),
+    *((f"{header}\n{row}\n{header}\n{row}\n", "", {"rejected": "3 repeated_header"})
+      for header, row in (('"","Nombre","Ciudad"', '"r1","Ana","Roma"'), (";Nombre;Ciudad", "r1;Ana;Roma"),
+                          ('="Código";="Nombre"', '="001";="Ana"'))),
     (f"{NAMES}------;--------;---\n{ROWS}======;========;===\n-;-;-\n", "", {"rejected": "2 rule, 6 rule"}),
     ("| id | name |\n|----|------|\n| 1 | Perno |\n| 2 | Tuerca |\n", "", {"rejected": "2 rule"}),
     (f"{NAMES}{ROWS}{';;' + chr(10)}{';;' + chr(10)}A4;Perno;1,00\n;;\n;;\nListado del 3 de mayo\n", "",

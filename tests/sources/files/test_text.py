@@ -80,6 +80,8 @@ def test_line_ends_are_found_also_at_the_end_of_a_block(
            [("A1", "Perno", "12,50"), ("A2", "", "3")]) for mark in (",\t", "\t,")),
         *((f'"Day"{mark}"Note, x"{mark}Unit\n"1"{mark}"a ""b"" , c"{mark}HKD\n"2"{mark}"x\ny , z"{mark}HKD\n',
            None, ",", [("1", 'a "b" , c', "HKD"), ("2", "x\ny , z", "HKD")]) for mark in ("\t,", " ,", "\t,\t")),
+        ('code, size, sum\n1, "a ""x""", "3,50"\n2, x, "4,50"\n', None, ",",
+         [("1", 'a "x"', "3,50"), ("2", "x", "4,50")]),
         ('"a";"b" \n"1";"2" \n"3";"4" \n', None, ";", [("1", "2"), ("3", "4")]),
         # MySQL's escapes, where the whole file proves them
         ('code,name,note\n1,"x \\"y\\"",\\N\n\\N,"a \\\\N",N\n', None, ",", [("1", 'x "y"', ""), ("", "a \\N", "N")]),
@@ -174,6 +176,7 @@ INCHES = [
         *((f"n,code,name,price\n1,A1,Chair,9\n2,A2,{good},9\n3,A3{bad},9\n4,A4,Sofa,9\n", None, "4 quoting")
           for good, bad in (('Sofa 5"', '"Table, Round 60"""'), ('"Sofa, 5"""', '"Table ""x"", Round 60"""'),
                             ('4""', '"Table, ""Round"" 60"""'), ("Sofa", '"""Round"" table, 60"'))),
+        ("Code\t;Nom\t;Prix\nA1\t;Perno\t;12,50\nA2\t;;Clavo\t;3\nA3\t;Tuerca\t;4\n", None, "3 too_long"),
         # escapes whose meaning is not proven
         *((f'code,name,note\n1,"x \\"y\\"",{more}\n2,{cell},"a"\n3,N,b\n', None, "3 quoting")
           for more, cell in (("C:\\\\x", "a\\tb"), ("\\N", "a\\nb"), ("\\/", "\\Nx"), ("\\-", "\\N"))),
