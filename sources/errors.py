@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
     ACCESS = 3, "authentication or scope"
     PLATFORM = 4, "the platform is unreachable, or its answer breaks the contract"
     REJECTED = 5, "done, with rejected rows"
-    IN_DOUBT = 6, "outcomes in doubt remain: run the same command again later"
+    IN_DOUBT = 6, "the outcome of some requests is unknown: run the same command again later"
     COVERAGE = 7, "coverage incomplete, a list held back, or older than --max-age"
     LOCKED = 8, "another run holds the lock"
     FINDINGS = 9, "published, with findings of severity error that nobody has accepted"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,13 @@ def listed(names: Sequence[str], label: Callable[[str], str] = str) -> str:
     """The first `MAX_LISTED` names, labelled and separated by commas, and the number of further ones."""
     text = ", ".join(map(label, names[:MAX_LISTED]))
     return f"{text} and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else text
+
+
+def format_time(seconds: float) -> str:
+    """A time for people, from epoch seconds: that of this machine. A machine in UTC says so."""
+    local = datetime.fromtimestamp(seconds, UTC).astimezone()
+    zone = "" if local.utcoffset() else " UTC"
+    return f"{local:%Y-%m-%d %H:%M:%S}{zone}"
 
 
 def duration(seconds: float) -> str:

@@ -452,7 +452,7 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
         (0, 0, ""),
         (5, 0, "need a correction:\n1 rejected\nresult: r.xlsx\n"),
         (5, 5, "as they were sent:\n1 rejected\nresult: r.xlsx\n"),
-        (6, 6, "in doubt"),
+        (6, 6, "is unknown:\n1 rejected\nresult: r.xlsx\n"),
         (4, 4, "goes on"),
         (2, 2, 'exit code 2: no column "x"\n'),
     ],

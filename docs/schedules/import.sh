@@ -54,7 +54,10 @@ import_file() {
             echo "$1: $state:" >&2 # then counts and the path of result.xlsx
             message_of import >&2
             ;;
-        6) echo "$1: writes are in doubt; the next run looks them up; if it stays so, run: orderbridge settle" >&2 ;;
+        6)
+            echo "$1: the outcome of some requests is unknown:" >&2
+            message_of import >&2
+            ;;
         4 | 8) echo "$1: the platform did not answer, or another run held the lock; the next run goes on" >&2 ;;
         137) echo "$1: killed (memory?); the next run goes on" >&2 ;;
         12[89] | 1[3-9]?) echo "$1: stopped by a signal ($code); the next run goes on" >&2 ;;

@@ -48,7 +48,7 @@ def command(
     """Take a CSV or .xlsx to the platform: pull, plan, show, ask, push, verify; run it again to go on.
 
     KIND. Nothing is sent before you agree. The outcome of each line
-    is in the folder of the plan, under results. A run that was stopped, or left operations in doubt, is continued by
+    is in the folder of the plan, under results. A run that was stopped, or that lost answers, is continued by
     the same command, as long as the file is the same.
     """
     reporter = start()
@@ -176,10 +176,13 @@ def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[s
 
 def lines_of(result: ImportResult) -> list[str]:
     """The result as text."""
-    lines = push_command.lines_of(result.push, result.file)
-    return lines + (
-        verify_command.lines_of(result.verification) if result.verification is not None else []
-    )
+    found = result.verification
+    return [
+        *push_command.count_lines(result.push),
+        *(verify_command.import_lines(found) if found is not None else []),
+        *push_command.file_lines(result.push, result.file),
+        *push_command.next_lines(result.push, result.file),
+    ]
 
 
 def record(result: ImportResult) -> dict[str, Any]:

@@ -56,7 +56,8 @@ def summary_lines(result: PlanResult, folder: Path | None = None) -> list[str]:
     from orderbridge.pipelines.plan.model import DIFFERENCES_FILE
     from orderbridge.pipelines.plan.summary import summary
 
-    text = summary(result.manifest, result.statistics, folder, result.pushed).rstrip("\n")
+    manifest, statistics = result.manifest, result.statistics
+    text = summary(manifest, statistics, folder, result.pushed, is_file=False).rstrip("\n")
     has_differences = (
         any(map(result.manifest.outcomes.get, ("exists_differs", "ambiguous")))
         and result.manifest.read

@@ -88,10 +88,8 @@ def print_pull(result: PullResult, style: Style) -> None:
 
 def ending(result: PullResult) -> list[str]:
     """What is wrong with the ledger, which lists were not asked for, and where the others are."""
-    left_out, published = (
-        ", ".join(result.left_out),
-        f"published {result.path} (run {result.run_id})",
-    )
+    left_out = ", ".join(result.left_out)
+    published = f"published {result.path}"
     copied = f", copied to {name}" if (name := warehouse_settings().destination) else ""
     unset = [f"not read, as their family has no settings: {left_out}"] * bool(left_out)
     return [

@@ -5,7 +5,6 @@ In: options. Out: progress on stderr, the result on stdout, for people or machin
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from collections import Counter
@@ -19,13 +18,14 @@ from orderbridge.pipelines.cli import terminal
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, print_error, start
 from orderbridge.pipelines.cli.terminal import Style, escape
-from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.sources.errors import BridgeError, UsageError
 from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.pipelines.plan.model import Plan
     from orderbridge.pipelines.push.model import PushOptions, PushResult
+    from orderbridge.pipelines.push.next_steps import Step
 
 _YES: Final = ("y", "yes", "s", "si", "sí")
 
@@ -77,63 +77,114 @@ def record(result: PushResult) -> dict[str, Any]:
 
 def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
     """The result of a push as text, and what to do next; `workbook` has the result of each line, if there is one."""
-    from orderbridge.pipelines.ledger.model import FINAL_STATES
-    from orderbridge.pipelines.plan.model import RESULTS_FOLDER
-    from orderbridge.pipelines.push.eligibility import ENDS, format_time
-    from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
-    from orderbridge.pipelines.push.resolutions import ABANDONED
-    from orderbridge.pipelines.push.results import LEFT_OUT, RESULT_FILES, STATUSES
-    from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
+    return [*count_lines(result), *file_lines(result, workbook), *next_lines(result, workbook)]
 
-    manifest, folder = result.plan.manifest, result.plan.folder
-    lines = [
-        f"{number(manifest.lines, 'line')} of {manifest.kind}, for {manifest.host} ({manifest.environment}):"
-    ]
-    if result.states and not result.sent and result.states.keys() <= set(FINAL_STATES):
+
+def count_lines(result: PushResult) -> list[str]:
+    """What became of the lines of the file, in numbers."""
+    from orderbridge.pipelines.ledger.model import FINAL_STATES
+    from orderbridge.pipelines.push.eligibility import ENDS
+    from orderbridge.pipelines.push.results import RESULT_FILES, STATUSES
+
+    manifest = result.plan.manifest
+    target = f"{manifest.host} ({manifest.environment})"
+    lines = [f"{number(manifest.lines, 'line')} of {manifest.kind}, for {target}:"]
+    has_ended = result.states.keys() <= set(FINAL_STATES)
+    if result.states and not result.sent and has_ended and not has_lines(result, *ENDS):
         lines.append("nothing was left to send; earlier pushes:")
+    counts: Counter[str] = Counter()
     for file in RESULT_FILES:
-        outcomes = Counter(
-            {outcome: count for (name, outcome), count in result.lines.items() if name == file}
-        )
-        if file == "in_doubt" and (abandoned := outcomes.pop("abandoned", 0)):
-            lines.append(f"  {abandoned:>8}  {ABANDONED}")
-        left_out = {STATUSES[name]: outcomes.pop(name) for name in LEFT_OUT if name in outcomes}
-        if outcomes.total():
-            detail = ", ".join(
-                f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common()
-            )
-            more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"
-            lines.append(f"  {outcomes.total():>8}  {STATUSES.get(file, 'not sent')}{more}")
-        lines += [f"  {count:>8}  {text}" for text, count in left_out.items()]
-    lines.append(f"result of each line: {workbook or folder / RESULTS_FOLDER}")
+        for outcome in STATUSES:
+            counts[_status(file, outcome)] += result.lines[file, outcome]
+    return lines + [f"  {count:>8}  {words}" for words, count in counts.items() if count]
+
+
+def has_lines(result: PushResult, *outcomes: str) -> bool:
+    """Whether lines were not sent, with one of these outcomes."""
+    return any(result.lines["unsent", outcome] for outcome in outcomes)
+
+
+def _status(file: str, outcome: str) -> str:
+    """What became of a line, in words."""
+    from orderbridge.pipelines.push.resolutions import ABANDONED
+    from orderbridge.pipelines.push.results import STATUSES
+
+    if (file, outcome) == ("in_doubt", "abandoned"):
+        return ABANDONED
+    if outcome == "merged" and file != "confirmed":  # with the line that it equals
+        return STATUSES.get(file, STATUSES["not_sent"])
+    return STATUSES[outcome]
+
+
+def file_lines(result: PushResult, workbook: Path | None) -> list[str]:
+    """Where the results are."""
+    from orderbridge.pipelines.plan.model import RESULTS_FOLDER
+    from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
+
+    folder = result.plan.folder
+    lines = [f"result of each line: {workbook or folder / RESULTS_FOLDER}"]
     if (folder / PASSWORDS_FILE).exists():
         lines.append(f"generated passwords: {folder / PASSWORDS_FILE}")
-    if any(file == "rejected" for file, _ in result.lines) and not result.stopped:
-        lines += (
-            [
-                "results/rejected.csv has each reason; correct these lines in a file of their own, and plan it"
-            ]
-            if workbook is None
-            else [
-                f"{workbook.name}, sheet `{CORRECTIONS_SHEET}`, has the rejected lines: correct and save it, then run",
-                f"  orderbridge import {manifest.kind} {shlex.quote(str(workbook))}",
-            ]
-        )
-    if any(result.lines["unsent", outcome] for outcome in ("blocked", *ENDS)):
-        lines.append("results/unsent.csv has the reason for each of them, and what to do")
-    if result.broke:
-        lines.append("the push ended early: too many outcomes in a row were in doubt")
-    if result.stopped:
-        lines.append("stopped; run the same command again to continue")
-    if result.settles_at is not None:
-        lines.append(
-            f"run it again from {format_time(result.settles_at)}: operations in doubt can be looked up then"
-        )
-    elif result.exit_code == ExitCode.IN_DOUBT:
-        lines.append(
-            "results/in_doubt.csv lists what to do about each, such as --resend; then run it again"
-        )
+    for file in result.earlier_passwords:
+        lines.append(f"generated passwords of a run before, which was killed: {file}")
     return lines
+
+
+def next_lines(result: PushResult, workbook: Path | None) -> list[str]:
+    """How the push ended, if it ended early, and the next step of each outcome."""
+    from orderbridge.pipelines.push.next_steps import ACTIONS, NextSteps
+
+    lines = []
+    if result.broke:
+        lines.append("the push ended early: too many answers in a row were lost")
+    if result.stopped:
+        lines.append("stopped")
+    else:
+        lines += _lines_to_look_at(result, workbook)
+    of_plan = NextSteps.of(result.plan)
+    says_itself = result.error is not None and bool(result.error.hint)
+    steps = [
+        of_plan.step(action, at=result.actions[action])
+        for action in ACTIONS
+        if action in result.actions and not (action == "again" and says_itself)
+    ]
+    for step in dict.fromkeys(steps):  # of an import, `again` and `plan_again` are the same
+        lines += step.lines
+    return lines
+
+
+def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[str]:
+    """What a person does about lines that no repetition ends."""
+    from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER
+
+    folder, lines = result.plan.folder, []
+    if any(file == "rejected" for file, _ in result.lines):
+        lines += _correction(result.plan, workbook).lines
+    if has_lines(result, "exists_differs", "ambiguous"):
+        differences = folder / DIFFERENCES_FILE
+        lines.append(f"next: compare with the platform, and change it there: {differences}")
+    if has_lines(result, "held"):
+        lines.append("next: look on the platform for the held lines, then answer:")
+        lines.append("  orderbridge questions")
+    if has_lines(result, "blocked") and "read" in result.actions:
+        reasons = folder / RESULTS_FOLDER / "unsent.csv"
+        lines.append(f"next: do what {reasons} says about each line that is not sent")
+    return lines
+
+
+def _correction(plan: Plan, workbook: Path | None) -> Step:
+    """What to do about rejected lines."""
+    from orderbridge.pipelines.plan.model import RESULTS_FOLDER
+    from orderbridge.pipelines.push.next_steps import Step, shown_path
+    from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
+
+    if workbook is None:
+        rejected = plan.folder / RESULTS_FOLDER / "rejected.csv"
+        words = f"correct the lines that {rejected} names, in a file of their own, then"
+        return Step(words, f"orderbridge plan {plan.kind} FILE")
+    where = f"{workbook.name}, sheet `{CORRECTIONS_SHEET}`"
+    command = f"orderbridge import {plan.kind} {shown_path(workbook)}"
+    return Step(f"correct the rejected lines in {where}, save it, then", command)
 
 
 @declared("push")
@@ -147,8 +198,8 @@ def command(
 ) -> int:
     """Send a plan; run it again to resume: no write takes effect twice.
 
-    The outcome of each line is in the plan's folder, under results. Outcomes in doubt make the exit code 6: run the
-    same command again after the time that it prints.
+    The outcome of each line is in the plan's folder, under results. Unknown outcomes make the exit code 6: the command
+    prints what to do next.
     """
     reporter = start()
     from orderbridge.pipelines.ledger.push_log import publish_push_log
@@ -177,9 +228,10 @@ def command(
 
 def refresh_workbook(plan: Plan) -> None:
     """Writes the workbook of an import again, after its results have changed."""
-    from orderbridge.pipelines.import_file.result import has_result, write_result
+    from orderbridge.pipelines.import_file.result import write_result
+    from orderbridge.pipelines.plan.model import is_import
 
-    if has_result(plan.folder):
+    if is_import(plan.folder):
         try:
             write_result(plan)
         except UsageError as error:

@@ -20,7 +20,7 @@ from orderbridge.sources.words import number
 _SETTLED: Final = {
     "abandoned": "given up",
     "confirmed": "confirmed",
-    "conflict": "in conflict: see below",
+    "conflict": "several customers on the platform may be it: see below",
     "planned": "did not happen",
     "rejected": "rejected by the platform, and absent from its list",
 }
@@ -43,10 +43,10 @@ def command(
     accept_ledger: bool,
     **answers: Any,  # noqa: ANN401 # checked by click
 ) -> int:
-    """End doubts about what was sent; nothing is sent.
+    """Look up requests whose outcome is unknown; nothing is sent.
 
-    Customers in doubt are looked up in the platform's list, also those of plans whose folder or input is gone. PLAN is
-    the folder of a plan, or its id as printed by this command. What remains in doubt is printed with the command that
+    Customers are looked up in the platform's list, also those of plans whose folder or input is gone. PLAN is the
+    folder of a plan, or its id as printed by this command. What remains unknown is printed with the command that
     answers it, and the exit code is 6. The look-up stays in this command; answers move to `orderbridge answer`.
     """
     reporter = start()
@@ -59,7 +59,8 @@ def command(
 
     if plan is None and any(answers.values()):
         raise UsageError(
-            "an answer needs its plan", "`orderbridge settle` lists the plans with doubts."
+            "an answer needs its plan",
+            "`orderbridge settle` lists the plans with unknown outcomes.",
         )
 
     hooks = PushHooks(stop=STOP.event, on_page=reporter.progress)
@@ -77,7 +78,7 @@ def command(
             lines.append(
                 f"  operation {doubt.operation}, {doubt.path}{', '.join(('', *doubt.fields))}{more}: {advice}"
             )
-    lines.append(f"{number(len(result.left), 'write')} in doubt")
+    lines.append(f"{number(len(result.left), 'request')} with unknown outcome")
     left = [doubt._asdict() for doubt in result.left]
     print_result(
         "settle",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +13,7 @@ from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, start
 from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.errors import ExitCode
-from orderbridge.sources.words import VERDICTS, listed, number
+from orderbridge.sources.words import VERDICTS, format_time, listed, number
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.ledger.model import OpenPlan
@@ -55,10 +56,8 @@ def lines(status: Status) -> list[str]:
         shown.append(f"{sign}questions: {counts}; see orderbridge questions")
     shown += [f"  schema: {change.text}" for change in status.schema_changes]
     for run in status.runs:
-        ended = f"{run['ended_at']:%Y-%m-%d %H:%M:%S}"
-        shown.append(
-            f"  run {run['run_id']}  {run['command']:<8} ended {ended} UTC, exit {run['exit_code']}"
-        )
+        ended = format_time(run["ended_at"].replace(tzinfo=UTC).timestamp())
+        shown.append(f"  {run['command']:<10} ended {ended}, exit {run['exit_code']}")
     if status.running:
         shown.append(f"a run is going on: {status.running}; what it has not published is not shown")
     if status.killed:
@@ -78,7 +77,8 @@ def lines(status: Status) -> list[str]:
         shown += _failure_lines(title, status.destination_failure)
     if status.too_old and not status.lists:
         shown.append("nothing was ever pulled")
-    shown += [_plan_line(plan) for plan in status.open_plans]
+    for plan in status.open_plans:
+        shown += _plan_lines(plan)
     return shown + _removable_lines(status.removable_plans)
 
 
@@ -116,14 +116,16 @@ def _age(hours: float) -> str:
     return f"{hours * 60:.0f} min" if -1 < hours < 1 else f"{hours:.1f} h"
 
 
-def _plan_line(plan: OpenPlan) -> str:
-    left = ", ".join(
-        f"{count} {state.replace('_', ' ')}" for state, count in sorted(plan.states.items())
-    )
-    is_there = Path(plan.folder).is_dir()
-    resume = (
-        f"orderbridge push {shlex.quote(plan.folder)}"
-        if is_there
-        else f"orderbridge settle {plan.plan_id[:12]}"
-    )
-    return f"  open plan {plan.plan_id}  {plan.kind}: {left}; to resume: {resume}"
+def _plan_lines(plan: OpenPlan) -> list[str]:
+    """What is left of a plan, in words, and its next steps."""
+    from orderbridge.pipelines.ledger.model import STATES
+    from orderbridge.pipelines.reporting.status import next_steps
+
+    counts: Counter[str] = Counter()
+    for state, count in sorted(plan.states.items()):
+        counts[STATES[state]] += count
+    left = ", ".join(f"{count} {words}" for words, count in counts.items())
+    folder = Path(plan.folder)
+    where = shlex.quote(plan.folder) if folder.is_dir() else f"{folder.name}, which is gone"
+    title = f"  not finished: {plan.kind}, {where}: {left} (requests)"
+    return [title, *(f"    {line}" for step in next_steps(plan) for line in step.lines)]

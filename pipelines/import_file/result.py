@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +21,14 @@ from orderbridge.pipelines.import_file.examples import difference_words
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
 from orderbridge.pipelines.plan.corrections import ALL_LINES, HASHES_SHEET, hash_cells, row_hash
-from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER, Plan, file_sha256
+from orderbridge.pipelines.plan.model import (
+    DIFFERENCES_FILE,
+    IMPORT_MARK,
+    RESULTS_FOLDER,
+    Plan,
+    file_sha256,
+    is_import,
+)
 from orderbridge.pipelines.plan.outcomes import CELLS, DIFFERENCE_SCHEMA, SEPARATOR
 from orderbridge.pipelines.plan.rejects import RejectsWriter
 from orderbridge.pipelines.push.passwords import inputs_of
@@ -37,8 +44,15 @@ LINES_MAX: Final = 100_000
 ROWS_MAX: Final = 1_048_575
 _CELL_MAX: Final = 32_767
 """Limits of a sheet: rows below the header, characters of a cell."""
-_WRITTEN: Final = ".result.sha256"
 _FAULTY: Final = {"bg_color": "#FFF2CC"}
+_HEAD: Final = {"bold": True, "bottom": 1, "bg_color": "#E7E6E6"}
+_NOTE: Final = {"x_scale": 2.0, "font_size": 9}
+_NOTE_MAX: Final = 1000
+"""Characters of a note on a cell."""
+_WIDTH_MIN: Final = 7
+_WIDTH_MAX: Final = 50
+"""Characters of a column; room for the sign of the filter is added."""
+_A4: Final = 9
 _STATUS_COLUMNS: Final = ("line", "status", "reason", "platform's words")
 WORKBOOK_OPTIONS: Final = {
     "constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
@@ -82,13 +96,15 @@ def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
         written = _written(plan.folder)
         path = first_free(plan.folder, RESULT_FILE, lambda path: file_sha256(path) == written)
         write_private(path, content)
-        write_private(plan.folder / _WRITTEN, hashlib.sha256(content).hexdigest().encode())
+        write_private(plan.folder / IMPORT_MARK, hashlib.sha256(content).hexdigest().encode())
     return path
 
 
-def has_result(folder: Path) -> bool:
-    """Whether a workbook was written for a plan."""
-    return _written(folder) != ""
+def mark_import(plan: Plan) -> None:
+    """Marks a plan as that of an import, before it is pushed. Raises UsageError."""
+    if not is_import(plan.folder):
+        with disk_errors(plan.folder, "Free space, then run the same command again."):
+            write_private(plan.folder / IMPORT_MARK, b"")
 
 
 def _check_unchanged(plan: Plan) -> None:
@@ -125,52 +141,43 @@ def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
             )
 
 
+class _Sheet(NamedTuple):
+    """A sheet: what it has beside the columns of the file, and its lines.
+
+    Attributes:
+        added: names of the columns after those of the file.
+        lines: the cells of `added` but for the first one, which is the line, by line.
+    """
+
+    name: str
+    added: Sequence[str]
+    lines: Mapping[int, tuple[str, str, str]]
+
+    @property
+    def is_corrections(self) -> bool:
+        """Whether its rows are corrected and imported."""
+        return self.name == CORRECTIONS_SHEET
+
+
 def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome]) -> None:  # noqa: ANN401 # untyped
-    text, head, faulty = (
-        workbook.add_format({"num_format": "@", **more}) for more in ({}, {"bold": True}, _FAULTY)
+    text = workbook.add_format({"num_format": "@"})
+    formats = _Formats(
+        text=text,
+        head=workbook.add_format({"num_format": "@", **_HEAD}),
+        faulty=workbook.add_format({"num_format": "@", **_FAULTY}),
+        words=workbook.add_format({"num_format": "@", "text_wrap": True}),
     )
     corrections = {
         line: (one.field, one.code, "; ".join(filter(None, (one.words, one.message))))
         for line, one in sorted(outcomes.items())
         if one.is_to_correct
     }
-    parts = (
-        (CORRECTIONS_SHEET, REJECT_COLUMNS, corrections),
-        (
-            ALL_LINES,
-            _STATUS_COLUMNS,
-            {line: (one.status, one.words, one.message) for line, one in outcomes.items()},
-        ),
-    )
-    hashes: list[str] = []
-    for name, added, lines in parts:
-        sheet = workbook.add_worksheet(name)
-        writer = RejectsWriter(inputs.table, inputs.mapping, lines)
-        columns = writer.columns
-        mapped = inputs.mapping.columns
-        paths = {name: {name, *(mapped[name].paths if name in mapped else ())} for name in columns}
-        sheet.set_column(0, len(columns) + len(added) - 1, 18, text)
-        sheet.freeze_panes(1, 0)
-        write_row(sheet, 0, [*map(escape, columns), *added], [head] * (len(columns) + len(added)))
-        for at, (line, cells, note) in enumerate(writer.rows(), 1):
-            if at > ROWS_MAX:
-                break
-            *before, words = lines[line]
-            own = [cell if len(cell) <= _CELL_MAX else "" for cell in cells]
-            notes = [note, "" if own == cells else "; a cell is too long for a sheet"]
-            if len(cells) != len(columns):  # other cells may be in its columns than theirs
-                own, notes = (
-                    [""] * len(columns),
-                    [f"{CELLS}{line} of the file: {' | '.join(cells)}"],
-                )
-            words += "".join(notes) if added is REJECT_COLUMNS else ""
-            faults = {*before[0].split(SEPARATOR)} if added is REJECT_COLUMNS else set()
-            styles = [faulty if faults & paths[column] else text for column in columns]
-            row = [*map(escape, own), str(line), *map(neutralize, (*before, words))]
-            write_row(sheet, at, row, [*styles, *[text] * len(added)])
-            if name == ALL_LINES:
-                hashes.append(row_hash([cell[:_CELL_MAX] for cell in row[: len(columns)]]))
-    _write_hashes(workbook, hashes, text)
+    statuses = {line: (one.status, one.words, one.message) for line, one in outcomes.items()}
+    to_correct = _Sheet(CORRECTIONS_SHEET, REJECT_COLUMNS, corrections)
+    _write_sheet(workbook.add_worksheet(to_correct.name), to_correct, inputs, formats)
+    all_lines = _Sheet(ALL_LINES, _STATUS_COLUMNS, statuses)
+    rows = _write_sheet(workbook.add_worksheet(all_lines.name), all_lines, inputs, formats)
+    _write_hashes(workbook, rows, text)
 
 
 def _write_hashes(workbook: Any, hashes: Sequence[str], style: str) -> None:  # noqa: ANN401 # untyped
@@ -179,6 +186,89 @@ def _write_hashes(workbook: Any, hashes: Sequence[str], style: str) -> None:  # 
     sheet.very_hidden()
     for at, cell in enumerate(hash_cells(hashes)):
         write_row(sheet, at, [cell], [style])
+
+
+class _Formats(NamedTuple):
+    """Of cells; all are text."""
+
+    text: Any
+    head: Any
+    faulty: Any
+    words: Any
+
+
+def _write_sheet(
+    worksheet: Any,  # noqa: ANN401 # untyped
+    sheet: _Sheet,
+    inputs: Inputs,
+    formats: _Formats,
+) -> list[str]:
+    """Writes a sheet and returns the hash of the cells of the file in each row."""
+    writer = RejectsWriter(inputs.table, inputs.mapping, sheet.lines)
+    columns = writer.columns
+    mapped = inputs.mapping.columns
+    paths = {name: {name, *(mapped[name].paths if name in mapped else ())} for name in columns}
+    names = [*map(escape, columns), *sheet.added]
+    write_row(worksheet, 0, names, [formats.head] * len(names))
+    widths = [*map(len, names)]
+    own_formats = [formats.text] * len(columns)
+    added_formats = [formats.text, *[formats.words] * (len(sheet.added) - 1)]
+    hashes: list[str] = []
+    for at, (line, cells, note) in enumerate(writer.rows(), 1):
+        if at > ROWS_MAX:
+            break
+        *before, words = sheet.lines[line]
+        own, notes = _own_cells(line, cells, len(columns), note)
+        styles = own_formats
+        if sheet.is_corrections:
+            fields = before[0].split(SEPARATOR)
+            faults = [n for n, name in enumerate(columns) if not paths[name].isdisjoint(fields)]
+            styles = [formats.faulty if n in faults else formats.text for n in range(len(own))]
+            for n in faults:
+                reason = _reason(paths[columns[n]], fields, words)
+                worksheet.write_comment(at, n, _note_text(reason), _NOTE)
+            words += notes
+        row = [*map(escape, own), str(line), *map(neutralize, (*before, words))]
+        write_row(worksheet, at, row, [*styles, *added_formats])
+        widths = [max(pair) for pair in zip(widths, map(len, row), strict=True)]
+        hashes.append(row_hash([cell[:_CELL_MAX] for cell in row[: len(columns)]]))
+    _lay_out(worksheet, widths, len(hashes), formats.text)
+    return hashes
+
+
+def _own_cells(line: int, cells: list[str], width: int, note: str) -> tuple[list[str], str]:
+    """The cells of a row as a sheet can have them, and what has to be said about them."""
+    if len(cells) != width:  # other cells may be in its columns than theirs
+        return [""] * width, f"{CELLS}{line} of the file: {' | '.join(cells)}"
+    own = [cell if len(cell) <= _CELL_MAX else "" for cell in cells]
+    return own, note if own == cells else f"{note}; a cell is too long for a sheet"
+
+
+def _reason(paths: Set[str], fields: Sequence[str], words: str) -> str:
+    """What a line's reason says about a column which fills these fields; all of it, if it has other parts."""
+    reasons = words.split(SEPARATOR)
+    if len(fields) != len(reasons):
+        return words
+    own = (reason for field, reason in zip(fields, reasons, strict=True) if field in paths)
+    return "\n".join(own)
+
+
+def _note_text(reason: str) -> str:
+    """The text of a note, without characters that a workbook cannot hold."""
+    text = "".join(char if char.isprintable() or char == "\n" else " " for char in reason)
+    return text if len(text) <= _NOTE_MAX else f"{text[:_NOTE_MAX]}…"
+
+
+def _lay_out(worksheet: Any, widths: Sequence[int], rows: int, text: Any) -> None:  # noqa: ANN401 # untyped
+    """Columns as wide as their cells, a header that stays and filters, and a page that holds all columns."""
+    for at, width in enumerate(widths):
+        worksheet.set_column(at, at, min(max(width + 2, _WIDTH_MIN), _WIDTH_MAX), text)
+    worksheet.freeze_panes(1, 0)
+    worksheet.autofilter(0, 0, rows, len(widths) - 1)
+    worksheet.set_landscape()
+    worksheet.set_paper(_A4)
+    worksheet.fit_to_pages(1, 0)
+    worksheet.repeat_rows(0)
 
 
 def write_row(sheet: Any, at: int, cells: Sequence[str], styles: Sequence[Any]) -> None:  # noqa: ANN401 # untyped
@@ -193,6 +283,6 @@ def write_row(sheet: Any, at: int, cells: Sequence[str], styles: Sequence[Any]) 
 def _written(folder: Path) -> str:
     """Hash of the workbook that was written there last; empty if there is none."""
     try:
-        return (folder / _WRITTEN).read_text("ascii")
+        return (folder / IMPORT_MARK).read_text("ascii")
     except OSError:
         return ""

@@ -31,7 +31,7 @@ from orderbridge.pipelines.import_file.mappings import (
     new_mapping,
 )
 from orderbridge.pipelines.import_file.marks import AskYes
-from orderbridge.pipelines.import_file.result import write_result
+from orderbridge.pipelines.import_file.result import mark_import, write_result
 from orderbridge.pipelines.imports import Inputs, OtherCurrency, open_inputs
 from orderbridge.pipelines.ledger.push_log import publish_push_log
 from orderbridge.pipelines.ledger.store import Ledger
@@ -55,7 +55,7 @@ from orderbridge.pipelines.warehouse.ops import last_reads
 from orderbridge.sources.errors import BridgeError, CoverageError, ExitCode, UsageError
 from orderbridge.sources.kinds import KINDS, KindName
 from orderbridge.sources.settings import ledger_path, legacy_settings, warehouse_path
-from orderbridge.sources.words import number
+from orderbridge.sources.words import duration, number
 
 Passwords = Literal["mail", "file"]
 MAX_AGE_H: Final = 1.0
@@ -167,7 +167,9 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         if given is not None:
             keep_given_mapping(options.kind, given)
         plan = Plan(made.folder)
-    result = ImportResult(plan, steps.push(plan.folder, _agreed(plan, options.push, steps)), made)
+    push_options = _agreed(plan, options.push, steps)
+    mark_import(plan)
+    result = ImportResult(plan, steps.push(plan.folder, push_options), made)
     if result.push.stopped or result.push.error is not None:
         return result
     try:
@@ -338,7 +340,7 @@ def _pull_reason(kind: KindName, name: str, max_age_h: float) -> str | None:
         return f"pulling the {name}: {number(sent, KINDS[kind].singular)} sent after they were read"
     age_h = (datetime.now(UTC) - read.ended_at).total_seconds() / 3600
     is_new = max_age_h == math.inf or 0 <= age_h <= max_age_h
-    return None if is_new else f"pulling the {name}, read {age_h:.1f} h ago"
+    return None if is_new else f"pulling the {name}, read {duration(age_h * 3600)} ago"
 
 
 def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions:

@@ -34,7 +34,16 @@ PREVIOUS_STATES: Final[Mapping[State, tuple[State, ...]]] = {
 }
 FINAL_STATES: Final[tuple[State, ...]] = ("confirmed", "rejected", "abandoned")
 
-
+STATES: Final[Mapping[State, str]] = {
+    "planned": "not sent",
+    "in_flight": "with unknown outcome",
+    "in_doubt": "with unknown outcome",
+    "conflict": "with unknown outcome",
+    "confirmed": "confirmed",
+    "rejected": "rejected",
+    "abandoned": "given up",
+}
+"""What people read for a state."""
 UpdatedField = tuple[str, str]
 """The path of an update, which names the record, and a field of it."""
 

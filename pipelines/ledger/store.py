@@ -244,6 +244,11 @@ class Ledger(AbstractContextManager["Ledger"]):
         ).fetchone()
         return None if row is None else int(row[0])
 
+    def killed_pushes(self, host: str, kind: str) -> dict[str, str]:
+        """The folders of a host's plans, by id, whose last push was killed: while nobody pushes."""
+        sql = "SELECT plan_id, folder FROM plans WHERE host = ? AND kind = ? AND pushes % 2 = 1 ORDER BY plan"
+        return dict(self.connection.execute(sql, [host, kind]).fetchall())
+
     def counts(self, plan_id: str) -> dict[State, int]:
         """Number of a plan's operations in each state; empty if it was not pushed with this ledger."""
         sql = "SELECT state, count(*) FROM plans JOIN operations USING (plan) WHERE plan_id = ? GROUP BY state"

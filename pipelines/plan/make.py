@@ -341,6 +341,7 @@ class _PlanMaker:
             operations_sha256=file_sha256(folder / OPERATIONS_FILE),
             lines_sha256=file_sha256(folder / LINES_FILE),
             messages=writer.messages,
+            suspicious=statistics.jump_count + sum(one.lines for one in statistics.suspicious),
             password_column=inputs.password_column,
         )
         paths = {path for column in inputs.mapping.columns.values() for path in column.paths}

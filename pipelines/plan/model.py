@@ -31,6 +31,8 @@ DIFFERENCES_FILE: Final = "differences.csv"
 SUMMARY_FILE: Final = "summary.md"
 MAPPING_FILE: Final = "mapping.toml"
 RESULTS_FOLDER: Final = "results"
+IMPORT_MARK: Final = ".result.sha256"
+"""Is in the folder of a plan that an import pushes: the hash of its workbook, empty before there is one."""
 
 LineOutcome = Literal[
     "merged",
@@ -46,6 +48,11 @@ LineOutcome = Literal[
 PasswordSource = Literal["input", "mailed", "stored"]
 """Where the push takes a password from: the input file; generated and mailed; generated and stored in a file."""
 PLAN_AGAIN: Final = "Make the plan again: orderbridge plan KIND FILE"
+
+
+def is_import(folder: Path) -> bool:
+    """Whether an import pushes the plan in a folder, and keeps a workbook in it."""
+    return (folder / IMPORT_MARK).exists()
 
 
 class LineResult(NamedTuple):
@@ -146,6 +153,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         operations: number of operations.
         operations_sha256, lines_sha256: of `operations.jsonl` and `lines.csv`.
         messages: messages to customers that the platform would send.
+        suspicious: valid values that are rarely meant, and prices that jump.
         password_column: column of the input that contains the passwords.
     """
 
@@ -170,6 +178,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     operations_sha256: str
     lines_sha256: str
     messages: int = 0
+    suspicious: int = 0
     password_column: str | None = None
 
     def with_paths(self, change: Callable[[str], str]) -> Manifest:
@@ -182,6 +191,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             self, input=changed(self.input), mapping=mapping, lookups=lookups
         )
+
+    def changed_file(self) -> tuple[str, str] | None:
+        """What the first file is that was changed since, or is missing, and its path; None if none was."""
+        files = [("input", self.input), ("mapping", self.mapping)]
+        files += [("lookup", file) for file in self.lookups]
+        for name, file in files:
+            if file is not None and file_sha256(Path(file.path)) != file.sha256:
+                return name, file.path
+        return None
 
     @property
     def delimiter(self) -> str:
@@ -213,7 +231,7 @@ class Plan:
         except OSError:
             raise UsageError(
                 f"{folder} is not a plan: it has no {MANIFEST_FILE}",
-                "Make one: orderbridge plan KIND FILE. If it was removed, `orderbridge settle` ends its doubts.",
+                "Make one: orderbridge plan KIND FILE. If it was removed, see orderbridge settle.",
             ) from None
         self.manifest = self.manifest.with_paths(lambda path: str(find_root() / path))
         self.kind = self.manifest.kind

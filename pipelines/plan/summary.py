@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from orderbridge.pipelines.ledger.model import FINAL_STATES, State
+from orderbridge.pipelines.ledger.model import FINAL_STATES, STATES, State
 from orderbridge.pipelines.plan import model
 from orderbridge.pipelines.plan.model import Manifest, PasswordSource
 from orderbridge.pipelines.plan.outcomes import NEEDS_NOTHING, Reason
 from orderbridge.sources.kinds import KINDS
-from orderbridge.sources.words import render_text
+from orderbridge.sources.words import VERDICTS, format_time, render_text
 
 MAX_JUMPS: Final = 20
 
@@ -57,8 +57,10 @@ def summary(
     statistics: PlanStatistics,
     folder: Path | None,
     sent: Mapping[State, int] = {},
+    *,
+    is_file: bool = True,
 ) -> str:
-    """The text of the summary.
+    """The text of the summary; for a terminal local times and no ids of runs.
 
     `folder` is that of the plan in the commands to run next: `Path()` if they are run in it, None for no commands.
     `sent`: number of its operations in each state, if it was pushed before.
@@ -74,6 +76,17 @@ def summary(
         pushed=sent,
         is_done=bool(sent) and sent.keys() <= set(FINAL_STATES),
         files=model,
-        minute=lambda at: f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        is_file=is_file,
+        states=STATES,
+        verdicts=VERDICTS,
+        minute=_utc_minute if is_file else _local_time,
         quote=lambda path: shlex.quote(str(path)),
     )
+
+
+def _utc_minute(at: str) -> str:
+    return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _local_time(at: str) -> str:
+    return format_time(datetime.fromisoformat(at).timestamp())

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from orderbridge.pipelines.ledger.model import FINAL_STATES
 from orderbridge.pipelines.ledger.store import Ledger
-from orderbridge.pipelines.plan.model import Manifest, Plan, file_sha256
+from orderbridge.pipelines.plan.model import Manifest, Plan
 from orderbridge.pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from orderbridge.pipelines.pull.targets import read_whoami
+from orderbridge.pipelines.push.next_steps import plan_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.http.masking import masked
@@ -63,24 +64,18 @@ def changes_since(manifest: Manifest, legacy: LegacySettings) -> UsageError | No
 
 def changed_file(manifest: Manifest) -> UsageError | None:
     """The first file that the plan depends on and that was changed since, or is missing."""
-    files = [
-        ("input", manifest.input),
-        ("mapping", manifest.mapping),
-        *(("lookup", f) for f in manifest.lookups),
-    ]
-    for name, file in files:
-        if file is not None and file_sha256(Path(file.path)) != file.sha256:
-            message = f"the {name} {file.path} was changed after the plan was made, or is missing"
-            return UsageError(
-                message, f"Plan it again, into a new folder: {_plan_command(manifest)}"
-            )
-    return None
+    changed = manifest.changed_file()
+    if changed is None:
+        return None
+    name, path = changed
+    message = f"the {name} {path} was changed after the plan was made, or is missing"
+    return UsageError(message, f"Plan it again, into a new folder: {plan_command(manifest)}")
 
 
 def _other_settings(manifest: Manifest, differences: Mapping[str, str]) -> UsageError:
     return UsageError(
         f"the plan was made for other settings: {'; '.join(differences.values())}",
-        f"Change the settings back, or plan again into a new folder: {_plan_command(manifest)}",
+        f"Change the settings back, or plan again into a new folder: {plan_command(manifest)}",
     )
 
 
@@ -101,13 +96,6 @@ def _differences(manifest: Manifest, legacy: LegacySettings) -> dict[str, str]:
     }
 
 
-def _plan_command(manifest: Manifest) -> str:
-    """The command that plans the same input again."""
-    options = [("--mapping", manifest.mapping), *(("--lookup", file) for file in manifest.lookups)]
-    words = [f" {name} {shlex.quote(file.path)}" for name, file in options if file is not None]
-    return f"orderbridge plan {manifest.kind} {shlex.quote(manifest.input.path)}{''.join(words)}"
-
-
 def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threading.Event) -> str:
     """Asks the platform for environment and organization of the key, and accepts a response without them.
 
@@ -125,7 +113,7 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
         raise UsageError(
             f"the plan was made for the organization {planned}, "
             f"the key of public v1 is of {whoami.organization}",
-            f"Use the settings of that organization, or pull and plan again: {_plan_command(manifest)}",
+            f"Use the settings of that organization, or pull and plan again: {plan_command(manifest)}",
         )
     return f"environment: {whoami.environment_field or 'not reported'}"
 
@@ -139,7 +127,7 @@ def operations_left(plan: Plan) -> tuple[int, int]:
 
 
 def describe_plan(plan: Plan) -> str:
-    """What a push of the plan would send: of one that was begun, what is left."""
+    """What a push of the plan would send, and what it would not: of one that was begun, what is left."""
     manifest, kind = plan.manifest, KINDS[plan.kind]
     count, (left, doubts) = manifest.operations, operations_left(plan)
     # a variant may need two requests
@@ -151,10 +139,21 @@ def describe_plan(plan: Plan) -> str:
     part = "" if left == count else f"{left} of "
     text = f"{part}{what} would {'still ' if part or doubts else ''}be sent to {manifest.host} ({manifest.environment})"
     if doubts:
-        text += f", {doubts} of them in doubt: only where that is safe"
+        text += f", {doubts} of them with unknown outcome: only where that is safe"
     if manifest.messages:
         text += f", and the platform would send {number(min(manifest.messages, left), 'message')} to customers"
-    return text
+    return "; ".join(filter(None, (text, _rest(manifest))))
+
+
+def _rest(manifest: Manifest) -> str:
+    """What is not sent, and what has to be looked at, in numbers."""
+    rejected, held = (manifest.outcomes.get(name, 0) for name in ("rejected", "held"))
+    counts = {
+        f"{number(rejected, 'line')} rejected": rejected,
+        f"{number(held, 'line')} held": held,
+        number(manifest.suspicious, "suspicious value"): manifest.suspicious,
+    }
+    return ", ".join(words for words, count in counts.items() if count)
 
 
 def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
@@ -187,5 +186,5 @@ def check_current(plan: Plan, ledger: Ledger) -> None:
     if manifest.replaces != replaced_sha256(confirmed, increments, plan.folder):
         raise UsageError(
             "another push has changed fields that this plan changes, after it was made",
-            f"Nothing was sent. Plan again into a new folder, and compare: {_plan_command(manifest)}",
+            f"Nothing was sent. Plan again into a new folder, and compare: {plan_command(manifest)}",
         )

@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from functools import cache
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -26,16 +26,16 @@ from orderbridge.pipelines.ledger.model import (
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
 from orderbridge.pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
 from orderbridge.pipelines.push.lookups import (
-    ASK_PERSON,
     QUARANTINE,
     UNIDENTIFIED,
     Doubt,
     SoughtKeys,
-    ask_person,
     doubts_of,
     look_up,
     not_created,
+    steps_of_plan,
 )
+from orderbridge.pipelines.push.next_steps import Action, NextSteps, answer_step
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.errors import CoverageError
 from orderbridge.sources.kinds import KINDS, additive_fields
@@ -44,15 +44,26 @@ from orderbridge.sources.words import VERDICTS, number
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
 
 
-ENDS: Final = ("exists_now", "superseded", "held")
-"""Outcomes of operations that no repetition of their plan would send: the file is to be planned again."""
+ENDS: Final[Mapping[str, Action]] = {
+    "exists_now": "plan_again",
+    "superseded": "plan_again",
+    "held": "read",
+}
+"""Outcomes of operations that no repetition of their plan would send, and what to do then."""
 
 
 class Withheld(NamedTuple):
-    """Why an operation is not sent: its outcome in the results, and the reason."""
+    """Why an operation is not sent: its outcome in the results, the reason, and what ends that.
+
+    Attributes:
+        action: `read` where the reason says it.
+        at: from when it ends, epoch seconds; for `wait`.
+    """
 
     outcome: Literal["blocked", "exists_now", "superseded", "held", "in_doubt"]
     reason: str
+    action: Action = "read"
+    at: float = 0.0
 
 
 def ended(withheld: Mapping[int, Withheld], planned: Set[int]) -> list[StateChange]:
@@ -139,12 +150,27 @@ def _claims(ledger: PlanLedger, rules: PushRules) -> dict[int, list[Claim]]:
 def claimed_elsewhere(plan: Plan, ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
     """Operations whose record another operation is writing, or has written a moment ago."""
     claims = _claims(ledger, rules)
-    return {number: _claimed(others[0], plan, ledger, rules) for number, others in claims.items()}
+    if not claims:
+        return {}
+    steps = NextSteps.of(plan)
+    steps_of_others = cache(steps_of_plan)
+    return {
+        number: _claimed(others[0], plan, ledger, rules, steps, steps_of_others)
+        for number, others in claims.items()
+    }
 
 
-def _claimed(claim: Claim, plan: Plan, ledger: PlanLedger, rules: PushRules) -> Withheld:
+def _claimed(
+    claim: Claim,
+    plan: Plan,
+    ledger: PlanLedger,
+    rules: PushRules,
+    steps: NextSteps,
+    steps_of_others: Callable[[str, str], NextSteps],
+) -> Withheld:
     other = f"operation {claim.id} of {'this plan' if claim.folder == str(plan.folder) else f'the plan {claim.folder}'}"
-    answer, settles_at = ask_person(claim.plan_id, claim.id), claim.doubt_at + rules.settle_s
+    answer = answer_step(claim.plan_id, claim.id)
+    settles_at = claim.doubt_at + rules.settle_s
     is_listed = KINDS[plan.kind].is_listed
     if claim.state == "confirmed" and is_listed and settles_at <= ledger.now():
         question = f"create:{claim.plan_id[:12]}/{claim.id}"
@@ -154,28 +180,27 @@ def _claimed(claim: Claim, plan: Plan, ledger: PlanLedger, rules: PushRules) -> 
             f"in another way, or has deleted it. To create it again: orderbridge answer {question} again",
         )
     if claim.state == "confirmed":
-        return Withheld(
-            "exists_now", f"{other} has created this record: pull, and plan this file again"
-        )
+        return Withheld("exists_now", f"{other} has created this record", "plan_again")
     if claim.state == "planned" or claim.state == "in_flight":
-        return Withheld(
-            "blocked", f"{other} is writing this record: finish that plan, then push this one again"
-        )
+        first = steps_of_others(claim.plan_id, claim.folder).again
+        advice = f"end that one first: {first}"
+        return Withheld("blocked", f"{other} is writing this record: {advice}")
     if claim.state == "abandoned":
-        advice = f"{answer}; or if it does not exist, push this plan with --accept-unproven"
+        advice = f"{answer}; or if it does not exist: {steps.push} --accept-unproven"
     elif is_listed and settles_at > ledger.now():
-        advice = f"run it again from {format_time(rules.wall_time(settles_at))}"
+        reason = f"{other} may have created this record"
+        return Withheld("blocked", reason, "wait", rules.wall_time(settles_at))
     elif is_listed and claim.state == "in_doubt":
-        advice = f"push that plan; if it stays in doubt, {answer}"
+        advice = f"end that one first: {steps_of_others(claim.plan_id, claim.folder).again}"
     else:
-        advice = f"{answer}; then push this plan again"
+        advice = f"{answer}; then {steps.step('again')}"
     return Withheld("blocked", f"{other} may have created this record: {advice}")
 
 
 def withhold_changed(ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
     """What was never sent, where the plan is not for the files and settings of today."""
     never_sent = ledger.ids("planned") - rules.answered if rules.changed else ()
-    return dict.fromkeys(never_sent, Withheld("blocked", rules.changed))
+    return dict.fromkeys(never_sent, Withheld("blocked", rules.changed, "plan_again"))
 
 
 def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
@@ -227,46 +252,48 @@ def assess_creates(
     listing = read_customers(sought)
     for doubt in due:
         found, is_own = look_up(doubt, sought, listing, rules.country), doubt.ledger is ledger
-        if not found and not is_own:
+        if found is None and not is_own:
             found = not_created(doubt)
         if isinstance(found, StateChange):
             # A plan whose customer was found records that itself, with its results.
             if is_own or doubt.operation is None or found.to in ("abandoned", "rejected"):
                 doubt.ledger.commit([found], ledger.now())
-        elif is_own and (
-            found or not rules.resend
-        ):  # one of another plan is reported by the push of that plan
-            reason = found or "not found on the platform; --resend sends it again"
-            withheld[doubt.row.id] = Withheld("in_doubt", reason)
-        elif is_own:
+        elif not is_own:
+            continue  # it is reported by the push of that plan
+        elif found is not None:
+            withheld[doubt.row.id] = Withheld("in_doubt", *found)
+        elif rules.resend:
             eligibility.resend.add(doubt.row.id)
+        else:
+            withheld[doubt.row.id] = Withheld("in_doubt", "", "resend")
     eligibility.withheld = withheld = claimed_elsewhere(plan, ledger, rules) | withheld
     held = {number for number, one in withheld.items() if one.outcome == "held"}
     planned -= set(withheld) - held
     for one in planned:
         if any(listing.records.get(key) for key in keys[one]):
-            withheld[one] = Withheld("exists_now", _EXISTS)
+            withheld[one] = Withheld("exists_now", _EXISTS, "plan_again")
         elif any(key in listing.quarantined_keys for key in keys[one]):
-            withheld[one] = Withheld(
-                "exists_now", f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}"
-            )
+            reason = f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}"
+            withheld[one] = Withheld("exists_now", reason, "plan_again")
     left = planned - set(withheld)
     if left and not listing.proves_absence and not rules.accept_unproven:
-        reason, hint = _unproven(listing)
-        message = f"{reason}: creates that may exist already were not sent ({len(left)})"
-        eligibility.unproven = CoverageError(message, hint)
-        withheld |= dict.fromkeys(
-            left, Withheld("blocked", f"{reason}: the customer may exist already")
+        reason, hint = _unproven(listing, plan)
+        message = (
+            f"{reason}: {number(len(left), 'customer')} not sent, since they may exist already"
         )
+        eligibility.unproven = CoverageError(message, hint)
+        may_exist = Withheld("blocked", f"{reason}: the customer may exist already", "again")
+        withheld |= dict.fromkeys(left, may_exist)
     return eligibility
 
 
-def _unproven(listing: CustomerListing) -> tuple[str, str]:
+def _unproven(listing: CustomerListing, plan: Plan) -> tuple[str, str]:
     """Why creates wait, and what to do. Waiting does not help with a row that may be any customer."""
+    steps = NextSteps.of(plan)
     reasons = {}
     if not listing.is_whole:
         reasons[f"the list of customers is {VERDICTS[listing.verdict]}"] = (
-            "Push again when the list changes less."
+            f"When the list changes less, {steps.step('again')}"
         )
     if listing.unidentified:
         rows = f"{number(listing.unidentified, 'row')} of the list of customers may be any customer"
@@ -274,16 +301,16 @@ def _unproven(listing: CustomerListing) -> tuple[str, str]:
             f"Have them corrected on the platform: a number has lost leading zeros; {QUARANTINE}."
         )
         reasons[f"{rows}: each is {UNIDENTIFIED}"] = hint
-    accept = "Or push with --accept-unproven if you know that the customers do not exist."
-    return " and ".join(reasons), " ".join([*reasons.values(), accept])
+    accept = f"If you know that the customers do not exist: {steps.push} --accept-unproven"
+    return " and ".join(reasons), "\n".join([*reasons.values(), accept])
 
 
 def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibility:
     """Eligibility of operations that cannot be looked up: variants, subcategories, warehouses; none is in flight."""
     superseded = ledger.ledger.superseded(ledger.plan_id)
-    reason = "the plan {} has changed these fields since: plan this file again"
+    reason = "the plan {} has changed these fields since"
     undoing = {
-        number: Withheld("superseded", reason.format(folder))
+        number: Withheld("superseded", reason.format(folder), "plan_again")
         for number, folder in superseded.items()
     }
     withheld = claimed_elsewhere(plan, ledger, rules) | undoing | withhold_changed(ledger, rules)
@@ -292,17 +319,8 @@ def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibil
         if rules.is_repeatable(operation):
             eligibility.resend.add(operation.id)
         else:
-            eligibility.withheld[operation.id] = Withheld("in_doubt", ASK_PERSON)
+            eligibility.withheld[operation.id] = Withheld("in_doubt", "", "answer")
     return eligibility
-
-
-def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> str:
-    """What settles an operation in doubt: a lookup, a repeat, or a person."""
-    if row.state == "conflict":
-        return ASK_PERSON
-    if search_keys(operation.keys):
-        return f"it can be looked up from {format_time(rules.wall_time(rules.settles_at(row)))}: run it again then"
-    return "run it again: it will be sent again" if rules.is_repeatable(operation) else ASK_PERSON
 
 
 class UnsettledUpdates:
@@ -346,23 +364,14 @@ class UnsettledUpdates:
                 continue
             what = f"operation {other.id} of the plan {other.folder} on the same fields"
             if shared & self._rules.additive and other.is_open:
-                reason = f"{what} is in doubt: {ask_person(other.plan_id, other.id)}"
+                reason = f"{what} has an unknown outcome: {answer_step(other.plan_id, other.id)}"
                 return Withheld("blocked", reason)
             if other.is_open and other.is_later:
-                return Withheld("superseded", f"{what}, which is later: plan this file again")
+                return Withheld("superseded", f"{what} is later", "plan_again")
+            may_arrive = "has" if other.is_open else "had"
+            reason = f"{what} {may_arrive} an unknown outcome and may still arrive"
             settles_at = other.doubt_at + self._rules.settle_s
-            when = (
-                "later"
-                if math.isinf(settles_at)
-                else f"from {format_time(self._rules.wall_time(settles_at))}"
-            )
-            doubt = "is in doubt" if other.is_open else "was in doubt and may still arrive"
-            return Withheld("blocked", f"{what} {doubt}: run it again {when}")
+            if math.isinf(settles_at):
+                return Withheld("blocked", reason, "again")
+            return Withheld("blocked", reason, "wait", self._rules.wall_time(settles_at))
         return None
-
-
-def format_time(seconds: float) -> str:
-    """A time, for people: that of this machine, and UTC."""
-    at = datetime.fromtimestamp(seconds, UTC)
-    utc, local = f"{at:%Y-%m-%d %H:%M:%S} UTC", at.astimezone()
-    return f"{local:%Y-%m-%d %H:%M:%S} ({utc})" if local.utcoffset() else utc

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from orderbridge.pipelines.ledger.keys import key_hashes, loose_code, salted
 from orderbridge.pipelines.ledger.model import LedgerRow, State, StateChange
@@ -24,17 +24,23 @@ from orderbridge.pipelines.push.listing import (
     differing_fields,
     search_keys,
 )
+from orderbridge.pipelines.push.next_steps import Action, NextSteps
 from orderbridge.pipelines.push.outcome import is_refusal
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.words import VERDICTS
 
-ASK_PERSON: Final = (
-    "look on the platform, then answer: `orderbridge questions` lists it, with the commands"
-)
 UNIDENTIFIED: Final = "in quarantine, or has a number as a code"
 QUARANTINE: Final = "after `orderbridge pull customers`, ops.quarantine has the reason and the quarantine file the row"
 _CODES: Final = [name for name in LIST_KEYS if name != "email"]
 _ABSENT: Final = "not created: absent from the complete list of customers after the settle time"
+
+
+class Remains(NamedTuple):
+    """Why the outcome of a create remains unknown, and what ends that."""
+
+    reason: str
+    action: Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +59,6 @@ class Doubt:
     hashes: Set[bytes] = frozenset()
 
 
-def ask_person(plan_id: str, operation: int) -> str:
-    """What settles a doubt that only a person can settle, whether its plan is there or not."""
-    question = f"write:{plan_id[:12]}/{operation}"
-    return f"look on the platform, then: orderbridge answer {question} landed, or not_landed"
-
-
 def intact_plan(plan_id: str, folder: str) -> Plan | None:
     """The plan that the ledger has with this id, if its folder is as it was."""
     try:
@@ -66,6 +66,12 @@ def intact_plan(plan_id: str, folder: str) -> Plan | None:
     except UsageError:
         return None
     return plan if plan.manifest.plan_id == plan_id else None
+
+
+def steps_of_plan(plan_id: str, folder: str) -> NextSteps:
+    """The next steps of a plan that the ledger has, whether its folder is there or not."""
+    plan = intact_plan(plan_id, folder)
+    return NextSteps.of_lost(plan_id) if plan is None else NextSteps.of(plan)
 
 
 def doubts_of(ledger: PlanLedger, settled: float, plan: Plan | None = None) -> list[Doubt]:
@@ -121,18 +127,19 @@ class SoughtKeys(Container[Key]):
 
 def look_up(
     doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, country: str | None
-) -> StateChange | str:
+) -> StateChange | Remains | None:
     """What the list shows about a create in doubt that has settled.
 
     Returns:
-        The change of state; or why the doubt remains, empty if the customer is absent: it was not created. One that is
+        The change of state; or why the doubt remains; None if the customer is absent: it was not created. One that is
         absent and was refused is rejected: it is never sent again by itself.
     """
     row, operation, keys = doubt.row, doubt.operation, sought.keys_of(doubt, listing)
     conflict = StateChange(row.id, "conflict", row.status, row.code, row.request_id)
 
     if any(key in listing.quarantined_keys for key in keys):
-        return f"a quarantined row of the list has its erpCode, email or loginCode ({QUARANTINE}); {ASK_PERSON}"
+        reason = "a quarantined row of the list has its erpCode, email or loginCode"
+        return Remains(f"{reason} ({QUARANTINE})", "answer")
     matches = listing.find(keys) or listing.find(any_spelling(keys))
     if len(matches) > 1:
         words = f"the platform has {len(matches)} customers with its erpCode, email or loginCode"
@@ -153,11 +160,13 @@ def look_up(
         words = f"found on the platform{more}"
         return StateChange(row.id, "confirmed", row.status, words=words, remote_id=str(found["id"]))
     if operation is not None and not keys:
-        return f"it has no key to look it up by: {ASK_PERSON}"
+        return Remains("it has no key to look it up by", "answer")
     if not listing.is_whole:
-        return f"not found, but the list of customers is {listing.verdict}"
+        verdict = VERDICTS[listing.verdict]
+        return Remains(f"not found, but the list of customers is {verdict}", "again")
     if listing.unidentified:
-        return f"not found, but a row of the list that is {UNIDENTIFIED} may be this customer; {ASK_PERSON}"
+        reason = f"not found, but a row of the list that is {UNIDENTIFIED} may be this customer"
+        return Remains(reason, "answer")
     if is_refusal(row.status):
         refused = row.words or f"status {row.status}"
         return StateChange(
@@ -169,7 +178,7 @@ def look_up(
             words=f"{refused}; {_ABSENT}",
             clear=True,
         )
-    return ""
+    return None
 
 
 def not_created(doubt: Doubt) -> StateChange:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from orderbridge.pipelines.ledger.clock import ReadClock, read_clock
@@ -15,6 +16,7 @@ from orderbridge.pipelines.plan.model import Plan
 from orderbridge.pipelines.push import passwords
 from orderbridge.pipelines.push.eligibility import ENDS
 from orderbridge.pipelines.push.listing import ReadCustomers
+from orderbridge.pipelines.push.next_steps import Action
 from orderbridge.pipelines.push.resolutions import Answers
 from orderbridge.sources.errors import BridgeError, ExitCode, Stopped
 from orderbridge.sources.extract.result import Progress, no_progress
@@ -89,6 +91,8 @@ class PushResult:
         lines: of the input, by results file and outcome.
         states: operations by state.
         sent: how many operations this push ended; those of earlier ones are in `states` too.
+        actions: what ends lines that have not ended, and from when on (epoch seconds).
+        earlier_passwords: files with those of customers that a killed push of another plan has created.
         settles_at: when the next doubt can be looked up, epoch seconds.
         error: that ended it early.
         broke: whether it ended because of too many doubts in a row.
@@ -100,6 +104,8 @@ class PushResult:
     lines: Counter[tuple[str, str]] = field(default_factory=Counter)
     states: dict[State, int] = field(default_factory=dict)
     sent: int = 0
+    actions: Mapping[Action, float] = field(default_factory=dict)
+    earlier_passwords: Sequence[Path] = ()
     settles_at: float | None = None
     error: BridgeError | None = None
     broke: bool = False

@@ -103,8 +103,11 @@ def _store(
     return {number: passwords[number] for number in operations}
 
 
-def remove_unsent(plan: Plan, unsent: Set[int]) -> None:
+def remove_unsent(plan: Plan, unsent: Set[int]) -> bool:
     """Removes passwords of customers that were not created: a copy of the plan may create them with others.
+
+    Returns:
+        Whether any are left.
 
     Raises:
         UsageError: the file was changed or cannot be written.
@@ -115,6 +118,7 @@ def remove_unsent(plan: Plan, unsent: Set[int]) -> None:
         write_private_csv(
             plan.folder / PASSWORDS_FILE, [PASSWORD_COLUMNS, *sent], plan.manifest.delimiter
         )
+    return bool(sent)
 
 
 def _read_stored(path: Path) -> list[list[str]]:

@@ -10,11 +10,12 @@ from typing import Final
 
 from orderbridge.pipelines.ledger.model import StateChange
 from orderbridge.pipelines.plan.model import Plan
-from orderbridge.pipelines.push.eligibility import PushRules, format_time
+from orderbridge.pipelines.push.eligibility import PushRules
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.words import format_time
 
-ABANDONED: Final = "abandoned: not known whether it arrived"
+ABANDONED: Final = "given up: not known whether it arrived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def answer_changes(
             StateChange(
                 number,
                 "abandoned",
-                words=ABANDONED if number in rows else "abandoned before it was sent",
+                words=ABANDONED if number in rows else "given up before it was sent",
             )
             for number in abandon
         ),

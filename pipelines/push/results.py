@@ -7,13 +7,14 @@ replaced as a whole after each push. Lines that do not add up to the input's are
 from __future__ import annotations
 
 import heapq
+import math
 import os
 import shutil
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
@@ -22,9 +23,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from orderbridge.pipelines.ledger.model import LedgerRow
+from orderbridge.pipelines.ledger.model import FINAL_STATES, LedgerRow
 from orderbridge.pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
-from orderbridge.pipelines.push.eligibility import ENDS, PushRules, Withheld, next_step
+from orderbridge.pipelines.push.eligibility import ENDS, PushRules, Withheld
+from orderbridge.pipelines.push.listing import search_keys
+from orderbridge.pipelines.push.next_steps import Action, NextSteps, action_of
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.disk import create_private, disk_errors, open_private, sync, write_private
 from orderbridge.sources.errors import BridgeError, UsageError
@@ -50,12 +53,22 @@ _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 
 
 class _Result(NamedTuple):
-    """The result of a line: file, outcome, further cells. That of the most severe operation, if several send it."""
+    """The result of a line: that of the most severe operation, if several send it.
+
+    Attributes:
+        file, outcome: where and what it is.
+        cells: further ones.
+        severity: orders the results of operations that send the same line.
+        action: what ends it, if it has not ended well.
+        at: from when on, epoch seconds; for `wait`.
+    """
 
     file: str
     outcome: str
     cells: tuple[object, ...]
     severity: tuple[int, ...] = ()
+    action: Action | None = None
+    at: float = 0.0
 
 
 def check_writable(folder: Path) -> None:
@@ -124,12 +137,18 @@ def check_ledger(plan: Plan, path: Path, pushes: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ResultsWriter:
-    """Writes the results of a push; `withheld` are the operations that it did not send."""
+    """Writes the results of a push.
+
+    Attributes:
+        withheld: the operations that it did not send.
+        actions: what ends lines that have not ended, and from when on (epoch seconds); found by `write`.
+    """
 
     plan: Plan
     ledger: PlanLedger
     withheld: Mapping[int, Withheld]
     rules: PushRules
+    actions: dict[Action, float] = field(default_factory=dict)
 
     def write(self) -> Counter[tuple[str, str]]:
         """Replaces the four files. Returns the number of lines by file and outcome.
@@ -170,6 +189,9 @@ class ResultsWriter:
                     raise BridgeError(f"line {line} of the input has two results")
                 written.add(line)
                 counts[result.file, result.outcome] += 1
+                if result.action is not None:
+                    since = self.actions.get(result.action, math.inf)
+                    self.actions[result.action] = min(since, result.at)
                 cells = (
                     neutralize(cell) if isinstance(cell, str) else cell for cell in result.cells
                 )
@@ -203,15 +225,19 @@ class ResultsWriter:
     def _sent(self) -> Iterator[tuple[int, _Result]]:
         """Each line that operations send, with the result of the most severe one. Those of a line follow each other."""
         messages = _messages(self.plan.folder)
+        steps = NextSteps.of(self.plan)
         pairs = zip(self.plan.operations(), self.ledger.rows(), strict=True)
         for lines, group in groupby(pairs, key=lambda pair: pair[0].lines):
             results = (
-                self._result(operation, row, messages.get(row.id, "")) for operation, row in group
+                self._result(operation, row, messages.get(row.id, ""), steps)
+                for operation, row in group
             )
             result = max(results, key=attrgetter("severity"))
             yield from ((line, result) for line in lines)
 
-    def _result(self, operation: PlannedOperation, row: LedgerRow, message: str) -> _Result:
+    def _result(
+        self, operation: PlannedOperation, row: LedgerRow, message: str, steps: NextSteps
+    ) -> _Result:
         outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
         code = row.code
         if row.state == "abandoned" and code in ENDS:
@@ -220,22 +246,18 @@ class ResultsWriter:
         withheld = self.withheld.get(row.id) if row.state in ("planned", "in_doubt") else None
         if withheld is not None and row.state == "planned":
             outcome = withheld.outcome
-        advice = (
-            withheld.reason
-            if withheld
-            else next_step(operation, row, self.rules)
-            if is_open
-            else ""
-        )
         file = (
             "unsent" if row.state == "abandoned" and row.doubt_at is None else _OUTCOMES[outcome][0]
         )
         failures = f"failed {row.attempts} times" if is_open and row.attempts > 1 else ""
-        words = "; ".join(filter(None, (row.words, failures, advice)))
-        status, message = (
-            "" if row.status is None else row.status,
-            "" if row.state == "confirmed" else message,
-        )
+        action, at = self._action(operation, row, withheld)
+        step = ""
+        if action is not None and action != "read":
+            step = str(steps.step(action, at=at, operation=row.id))
+        reason = withheld.reason if withheld is not None else ""
+        words = "; ".join(filter(None, (row.words, failures, reason, step)))
+        status = "" if row.status is None else row.status
+        message = "" if row.state == "confirmed" else message
         values = [msgspec.json.encode(operation.body).decode()] if file == "in_doubt" else []
         cells = (
             operation.id,
@@ -247,12 +269,29 @@ class ResultsWriter:
             message,
             *values,
         )
-        return _Result(
-            file,
-            outcome,
-            cells,
-            (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)),
+        is_repeatable = self.rules.is_repeatable(operation)
+        severity = (_SEVERITY.index(file), is_open, not is_repeatable)
+        return _Result(file, outcome, cells, severity, action, at)
+
+    def _action(
+        self, operation: PlannedOperation, row: LedgerRow, withheld: Withheld | None
+    ) -> tuple[Action | None, float]:
+        """What ends an operation, and from when on; None if it has ended, as far as its plan can end it."""
+        if withheld is not None:
+            return withheld.action, withheld.at
+        if row.state == "abandoned" and row.code in ENDS:
+            return ENDS[row.code], 0.0
+        if row.state in FINAL_STATES:
+            return None, 0.0
+        settles_at = self.rules.settles_at(row)
+        action = action_of(
+            row,
+            is_listed=bool(search_keys(operation.keys)),
+            is_repeatable=self.rules.is_repeatable(operation),
+            settles_at=settles_at,
+            now=self.ledger.now(),
         )
+        return action, self.rules.wall_time(settles_at)
 
 
 def _unsent_result(line: LineResult) -> _Result:

@@ -28,6 +28,7 @@ from orderbridge.pipelines.push.eligibility import (
 )
 from orderbridge.pipelines.push.identity import check_platform, key_digest
 from orderbridge.pipelines.push.listing import CustomerListing, Key, read_customers
+from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.model import (
     SETTLE_S,
     PushDependencies,
@@ -37,7 +38,7 @@ from orderbridge.pipelines.push.model import (
 )
 from orderbridge.pipelines.push.outcome import is_refusal
 from orderbridge.pipelines.push.pace import Pace
-from orderbridge.pipelines.push.passwords import body_encoder, remove_unsent
+from orderbridge.pipelines.push.passwords import PASSWORDS_FILE, body_encoder, remove_unsent
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.resolutions import answer_changes
 from orderbridge.pipelines.push.send import (
@@ -106,6 +107,11 @@ def push(
             return _PushRun(
                 result, plan_ledger, options, hooks, dependencies, legacy, client, changed
             ).run()
+
+
+def _not_created(ledger: PlanLedger) -> set[int]:
+    """The operations of a plan that certainly did not happen, and were not rejected."""
+    return {row.id for row in ledger.rows("planned", "abandoned") if row.doubt_at is None}
 
 
 @contextmanager
@@ -189,7 +195,7 @@ class _PushRun:
             increments=increment_fields(manifest.semantics),
             wall_time=self.ledger.ledger.clock.wall_time,
             country=reconcile_settings().country,
-            changed=f"{self.changed.message}: plan it again" if self.changed is not None else "",
+            changed=self.changed.message if self.changed is not None else "",
             answered=options.not_landed,
         )
         self.eligibility = Eligibility()
@@ -226,12 +232,15 @@ class _PushRun:
             self.ledger.ledger.keep_key(self.ledger.host, key_digest(self.legacy))
         try:
             results.count_push(self.plan.folder, self.ledger)
-            remove_unsent(self.plan, self._not_created())
+            remove_unsent(self.plan, _not_created(self.ledger))
+            result.earlier_passwords = self._earlier_passwords()
         except UsageError as error:
             result.error = result.error or error
-        result.lines = results.ResultsWriter(
+        writer = results.ResultsWriter(
             self.plan, self.ledger, self.eligibility.withheld, self.rules
-        ).write()
+        )
+        result.lines = writer.write()
+        result.actions = writer.actions
         return result
 
     def _rounds(self) -> None:
@@ -275,10 +284,23 @@ class _PushRun:
         times = [self.rules.settles_at(row) for row in self.ledger.rows("in_doubt")]
         return [at for at in times if at > self.assessed_at]
 
-    def _not_created(self) -> set[int]:
-        """The operations that certainly did not happen, and were not rejected."""
-        rows = self.ledger.rows("planned", "abandoned")
-        return {row.id for row in rows if row.doubt_at is None}
+    def _earlier_passwords(self) -> list[Path]:
+        """The passwords of customers that killed pushes of other plans have created, which nobody was shown."""
+        if not self.kind.has_login:
+            return []
+        found = []
+        ledger = self.ledger.ledger
+        for plan_id, folder in ledger.killed_pushes(self.ledger.host, self.kind.name).items():
+            plan = intact_plan(plan_id, folder) if plan_id != self.ledger.plan_id else None
+            if plan is None:
+                continue
+            try:
+                has_some = remove_unsent(plan, _not_created(PlanLedger(ledger, plan_id)))
+            except UsageError:  # a person has changed that file: it is theirs, and named
+                has_some = True
+            if has_some:
+                found.append(plan.folder / PASSWORDS_FILE)
+        return found
 
     def _refused_paths(self) -> set[str]:
         """The records of updates that were refused, where a repeat decides: what cannot be repeated waits for it."""
@@ -308,7 +330,7 @@ class _PushRun:
         to_send = (self.ledger.ids("planned") | self.eligibility.resend) - set(withheld)
         if lacking := self._without_password(to_send):
             words = f"its password is in the input, and {self.rules.changed}"
-            withheld |= dict.fromkeys(lacking, Withheld("blocked", words))
+            withheld |= dict.fromkeys(lacking, Withheld("blocked", words, "plan_again"))
             to_send -= lacking
         if not to_send or self.hooks.stop.is_set():
             return SendResult()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -16,18 +16,20 @@ from typing import NamedTuple
 from orderbridge.pipelines.ledger.model import State, StateChange
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import Plan
-from orderbridge.pipelines.push.eligibility import PushRules, format_time
+from orderbridge.pipelines.push.eligibility import PushRules
 from orderbridge.pipelines.push.identity import check_platform
 from orderbridge.pipelines.push.lookups import (
     Doubt,
+    Remains,
     SoughtKeys,
-    ask_person,
     doubts_of,
     intact_plan,
     look_up,
     not_created,
+    steps_of_plan,
 )
 from orderbridge.pipelines.push.model import PushDependencies, PushHooks
+from orderbridge.pipelines.push.next_steps import Action, action_of
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.resolutions import Answers, answer_changes
 from orderbridge.pipelines.push.results import ResultsWriter
@@ -136,11 +138,9 @@ def settle(
             )
         for one in PlanLedger.all_unsettled(ledger, host):
             result.commit(one, one.overwritten())
-        settled_at, doubts, reasons = (
-            ledger.clock.now() - rules.settle_s,
-            list[Doubt](),
-            dict[tuple[str, int], str](),
-        )
+        settled_at = ledger.clock.now() - rules.settle_s
+        doubts: list[Doubt] = []
+        looked_up: dict[tuple[str, int], Remains] = {}
         for one in PlanLedger.all_unsettled(ledger, host):
             doubts += doubts_of(one, settled_at) if one.kind.is_listed else []
         if doubts:
@@ -149,14 +149,15 @@ def settle(
             listing = read_list(client, legacy, hooks, dependencies, result.observed, sought)
         for doubt in doubts:
             found = look_up(doubt, sought, listing, rules.country)
-            if not found and doubt.operation is None:
+            if found is None and doubt.operation is None:
                 found = not_created(doubt)
             if isinstance(found, StateChange):
                 result.commit(doubt.ledger, [found])
             else:
-                again = "not found on the platform: push its plan again, in production with --resend, or plan it anew"
-                reasons[doubt.ledger.plan_id, doubt.row.id] = found or again
-        result.left = [*_left(ledger, host, rules, reasons)]
+                absent: Action = "again" if legacy.environment == "sandbox" else "resend"
+                remains = found or Remains("", absent)
+                looked_up[doubt.ledger.plan_id, doubt.row.id] = remains
+        result.left = [*_left(ledger, host, rules, looked_up)]
         for plan_id in sorted(result.changed):
             settled = PlanLedger(ledger, plan_id)
             if (intact := intact_plan(settled.plan_id, settled.folder)) is not None:
@@ -184,23 +185,29 @@ def named_plan(ledger: Ledger, host: str, name: str) -> PlanLedger:
 
 
 def _left(
-    ledger: Ledger, host: str, rules: PushRules, reasons: dict[tuple[str, int], str]
+    ledger: Ledger,
+    host: str,
+    rules: PushRules,
+    looked_up: Mapping[tuple[str, int], Remains],
 ) -> Iterator[OpenDoubt]:
+    """What remains unknown, with its next step: of a create that was looked up, what that showed."""
+    now = ledger.clock.now()
     for plan in PlanLedger.all_unsettled(ledger, host):
+        steps = steps_of_plan(plan.plan_id, plan.folder)
         for row in plan.rows("in_doubt", "conflict"):
-            advice = reasons.get(
-                (plan.plan_id, row.id), f"{ask_person(plan.plan_id, row.id)}, or abandon"
+            settles_at = rules.settles_at(row)
+            action = action_of(
+                row,
+                is_listed=plan.kind.is_listed,
+                is_repeatable=plan.kind.is_update and not rules.additive & set(row.fields),
+                settles_at=settles_at,
+                now=now,
             )
-            if (
-                row.state == "in_doubt"
-                and plan.kind.is_listed
-                and rules.settles_at(row) > ledger.clock.now()
-            ):
-                advice = f"it can be looked up from {format_time(rules.wall_time(rules.settles_at(row)))}"
-            elif plan.kind.is_update and not rules.additive & set(row.fields):
-                advice = "push its plan again, or a later one that sets these fields"
-            elif row.state == "conflict":
-                advice = f"{row.words}: {advice}"
+            reason = row.words if row.state == "conflict" else ""
+            if (remains := looked_up.get((plan.plan_id, row.id))) is not None:
+                reason, action = remains
+            step = str(steps.step(action, at=rules.wall_time(settles_at)))
+            advice = "; ".join(filter(None, (reason, step)))
             yield OpenDoubt(
                 plan.plan_id, plan.folder, plan.kind.name, row.id, row.path, row.fields, advice
             )

@@ -40,7 +40,7 @@ from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.sources.contract import CUSTOMER, Record
 from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.http.masking import masked
-from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.kinds import KINDS, KindName
 from orderbridge.sources.settings import DataSource, ledger_path, reconcile_settings, warehouse_path
 
 VERIFY_FILE: Final = "verify.csv"
@@ -61,7 +61,7 @@ class VerifyResult:
         in_doubt: those of the unsettled operations that may have arrived.
     """
 
-    kind: str
+    kind: KindName
     outcomes: Counter[str] = field(default_factory=Counter)
     fields: Counter[str] = field(default_factory=Counter)
     spelling: Counter[str] = field(default_factory=Counter)

@@ -10,9 +10,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from orderbridge.pipelines.ledger.model import OpenPlan
+from orderbridge.pipelines.ledger.model import OpenPlan, State
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.questions.questions import asked_questions
 from orderbridge.pipelines.reporting.plan_folders import PlanFolder, removable_plans
@@ -25,9 +25,14 @@ from orderbridge.pipelines.warehouse.schema_changes import SchemaChange, schema_
 from orderbridge.pipelines.warehouse.sql import read_rows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import UsageError
-from orderbridge.sources.settings import ledger_path, warehouse_path
+from orderbridge.sources.kinds import KINDS, KindName, additive_fields
+from orderbridge.sources.settings import is_set, ledger_path, legacy_settings, warehouse_path
+
+if TYPE_CHECKING:
+    from orderbridge.pipelines.push.next_steps import Step
 
 _CLOCK_SKEW_H: Final = 0.1
+_OPEN_STATES: Final[tuple[State, ...]] = ("planned", "in_flight", "in_doubt", "conflict")
 _LAST_TRY: Final = """
     SELECT resource, arg_max(run_id, rowid), arg_max(evidence, rowid)
     FROM ops.coverage GROUP BY 1 ORDER BY 1"""
@@ -138,6 +143,34 @@ def _can_resume(plan: OpenPlan) -> bool:
 
     intact = intact_plan(plan.plan_id, plan.folder)
     return intact is not None and changed_file(intact.manifest) is None
+
+
+def next_steps(plan: OpenPlan) -> list[Step]:
+    """What ends the operations of an open plan, each step once."""
+    # not needed without open plans, and imports httpx
+    from orderbridge.pipelines.push.lookups import steps_of_plan
+    from orderbridge.pipelines.push.model import SETTLE_S
+    from orderbridge.pipelines.push.next_steps import ACTIONS, Action, action_of
+    from orderbridge.pipelines.push.plan_ledger import PlanLedger
+
+    steps = steps_of_plan(plan.plan_id, plan.folder)
+    semantics = legacy_settings().semantics if is_set("sources.legacy") else {}
+    additive = additive_fields(semantics)
+    latest: dict[Action, float] = {}
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        kind = KINDS[cast("KindName", plan.kind)]
+        for row in PlanLedger(ledger, plan.plan_id).rows(*_OPEN_STATES):
+            settles_at = (row.doubt_at or row.sent_at or 0.0) + SETTLE_S
+            action = action_of(
+                row,
+                is_listed=kind.is_listed,
+                is_repeatable=kind.is_update and not additive & set(row.fields),
+                settles_at=settles_at,
+                now=ledger.clock.now(),
+            )
+            at = ledger.clock.wall_time(settles_at)
+            latest[action] = max(at, latest.get(action, 0.0))
+    return [steps.step(action, at=latest[action]) for action in ACTIONS if action in latest]
 
 
 def _read_warehouse(path: Path, status: Status) -> None:

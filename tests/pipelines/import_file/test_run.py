@@ -95,7 +95,11 @@ def test_a_run_that_was_stopped_is_continued_by_the_same_command(
     desk.stop_after = 2
     stopped = desk.run(file, push=PushOptions(confirm=6))
     stopped.push.lines["rejected", "rejected"] = 1
-    assert lines_of(stopped.push)[-1].startswith("stopped; run the same command again")
+    assert lines_of(stopped.push)[-3:] == [
+        "stopped",
+        "next: run it again:",
+        "  orderbridge import customers clientes.csv",
+    ]
     assert not any("rejected.csv" in line for line in lines_of(stopped.push)), "first it goes on"
     assert stopped.exit_code == 130
     assert 2 <= len(desk.at.codes()) < 6
@@ -127,7 +131,7 @@ def test_doubts_are_settled_by_the_same_command(desk: Desk) -> None:
         "a doubt is not hidden"
     )
     with pytest.raises(
-        UsageError, match=r"^6 customers would still be sent to .*, 6 of them in doubt"
+        UsageError, match=r"^6 customers would still be sent to .*, 6 of them with unknown outcome"
     ):
         desk.run(file, push=PushOptions())
     desk.at.platform.set_faults({})

@@ -167,7 +167,8 @@ def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle
     at.platform.state.change("customers", changed, {"firstName": "Eva"})
     early = settled(at, settle_s=SETTLE_S)
     assert (early.exit_code, len(early.left), dict(early.settled)) == (6, 3, {})
-    assert early.left[0].advice == "it can be looked up from 1970-01-12 14:01:40 UTC"
+    again = f"orderbridge push {plan} --yes"
+    assert early.left[0].advice == f"run it again from 1970-01-12 14:01:40 UTC on: {again}"
     row = at.rows(plan)[0]._replace(sent_at=1.0, doubt_at=61.0)
     assert PushRules(SETTLE_S, resend=True).settles_at(row) == 61.0 + SETTLE_S, (
         "however long it was waited for"
@@ -175,7 +176,7 @@ def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle
     at.now += SETTLE_S + 1
     result = settled(at, settle_s=SETTLE_S)
     assert at.states(plan) == ["confirmed", "in_doubt", "conflict"]
-    assert "push its plan again" in result.left[0].advice
+    assert result.left[0].advice == f"run it again: {again}"
     assert "firstName differ" in result.left[1].advice
 
 
@@ -199,7 +200,10 @@ def test_a_repeat_ends_no_wait_for_the_first_attempt_and_its_refusal_no_doubt(at
     assert pushed.states == {"confirmed": 1}
     second = at.plan([patch(1, 1, sku="B")])
     assert at.code(second, WAITS) == 5
-    assert "was in doubt and may still arrive" in results(second)["unsent"][0]["words"]
+    assert (
+        "had an unknown outcome and may still arrive; run it again from"
+        in results(second)["unsent"][0]["words"]
+    )
     rejected = WriteOutcome("answered", 400, error=HttpRejected("no", status=400))
     pushed, _ = at.answered(refused, LOST, rejected, rejected, rejected, asked=WAITS)
     assert pushed.states == {"in_doubt": 1}
@@ -325,8 +329,8 @@ def test_what_cannot_be_read_back_is_counted(at: Place) -> None:
     at.push(plan := at.plan([patch(1, 1), patch(2, 2, sku=7)]))
     done = at.command("verify", str(plan))
     assert done.code == 0
-    assert "1  confirmed, and cannot be read back (requests)" in done.out
-    assert "1  not sent, rejected or in doubt" in done.out
+    assert "1  accepted; the API cannot read them back (requests)" in done.out
+    assert "1  not sent, rejected or with unknown outcome" in done.out
 
 
 UNREADABLE = {"password", "notification"}
@@ -418,7 +422,7 @@ def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(
         pushed = at.push(at.plan([customer(1)]))
         assert (pushed.exit_code, at.codes()) == (7, [])
         assert str(pushed.error).startswith(
-            "the list of customers is partial: creates that may exist already"
+            "the list of customers is partial: 1 customer not sent, since they may exist already"
         )
         assert "quarantine" not in str(pushed.error)
 
@@ -441,14 +445,14 @@ def test_a_create_in_doubt_that_a_row_may_be_is_not_sent_again_and_waits_for_a_p
     first, second = (row["words"] for row in results(plan)["in_doubt"])
     assert (
         "a quarantined row of the list has its erpCode" in first,
-        "orderbridge questions" in first,
+        "orderbridge answer write:" in first,
     ) == (
         True,
         True,
     )
     assert (
         "not found, but a row of the list that is in quarantine" in second,
-        "orderbridge questions" in second,
+        "orderbridge answer write:" in second,
     ) == (True, True)
     assert at.code(plan, landed=ids(1, 2)) == 0
 

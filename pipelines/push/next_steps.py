@@ -1,0 +1,152 @@
+"""The next step of a write that has not ended: one table, for the terminal, `status`, results and notifications.
+
+In: the state of an operation, and its plan. Out: what to do, with the complete command. It is the command of the person
+who began the plan: an import goes on with `import`, a plan with `push`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, Self
+
+from orderbridge.pipelines.ledger.model import LedgerRow
+from orderbridge.pipelines.plan.model import Manifest, Plan, is_import
+from orderbridge.sources.words import format_time
+
+Action = Literal["again", "wait", "resend", "plan_again", "answer", "read"]
+"""What ends an operation: the same command again, at once or from a time on, or with --resend; a new plan of its file;
+a person who looks on the platform; or what its own line in the results says."""
+ACTIONS: Final[tuple[Action, ...]] = ("wait", "again", "resend", "plan_again", "answer")
+"""Those with a command, in the order in which they are shown."""
+_ID_DIGITS: Final = 12
+
+
+def action_of(
+    row: LedgerRow, *, is_listed: bool, is_repeatable: bool, settles_at: float, now: float
+) -> Action:
+    """What ends an operation that has not ended.
+
+    Args:
+        row: the operation.
+        is_listed: it can be looked up in a list of the platform.
+        is_repeatable: sending it twice has the same effect as sending it once.
+        settles_at: when it can be looked up, ledger time.
+        now: ledger time.
+    """
+    if row.state == "conflict":
+        return "answer"
+    if row.state != "in_doubt":
+        return "again"
+    if is_listed:
+        return "wait" if settles_at > now else "again"
+    return "again" if is_repeatable else "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class NextSteps:
+    """The words of each next step of a plan.
+
+    Attributes:
+        plan_id: its id.
+        again: the command that goes on with it.
+        plan_again: the command that compares its file anew with the platform.
+        push: the command that pushes it, as it was planned.
+    """
+
+    plan_id: str
+    again: str
+    plan_again: str
+    push: str
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        """The next steps of a plan whose folder is there."""
+        manifest = plan.manifest
+        imports = is_import(plan.folder)
+        is_production = manifest.environment == "production"
+        agreement = f"--confirm {manifest.operations}" if is_production else "--yes"
+        push = f"orderbridge push {shown_path(plan.folder)} {agreement}"
+        plan_again = _import_command(manifest) if imports else plan_command(manifest)
+        is_as_it_was = imports and manifest.changed_file() is None
+        return cls(manifest.plan_id, plan_again if is_as_it_was else push, plan_again, push)
+
+    @classmethod
+    def of_lost(cls, plan_id: str) -> Self:
+        """The next steps of a plan whose folder is gone or was changed."""
+        settle = "orderbridge settle"
+        return cls(plan_id, settle, "orderbridge import KIND FILE", settle)
+
+    def step(self, action: Action, *, at: float = 0.0, operation: int | None = None) -> Step:
+        """A next step.
+
+        Args:
+            action: which one; not `read`, which is what the result itself says.
+            at: when it can be done, epoch seconds; for `wait`.
+            operation: that it is about; None: all that need it.
+        """
+        if action == "wait":
+            return Step(f"run it again from {format_time(at)} on", self.again)
+        if action == "resend":
+            words = "not found on the platform; to send it again"
+            return Step(words, f"{self.again} --resend")
+        if action == "plan_again":
+            verb = "plan" if self.plan_again.startswith("orderbridge plan ") else "run"
+            return Step(f"{verb} it again", self.plan_again)
+        if action == "answer":
+            return answer_step(self.plan_id, operation)
+        return Step("run it again", self.again)
+
+
+class Step(NamedTuple):
+    """What to do, and the command that does it."""
+
+    words: str
+    command: str
+
+    def __str__(self) -> str:
+        return f"{self.words}: {self.command}"
+
+    @property
+    def lines(self) -> list[str]:
+        """For a terminal: the command can be copied."""
+        return [f"next: {self.words}:", f"  {self.command}"]
+
+
+def answer_step(plan_id: str, operation: int | None) -> Step:
+    """What ends an operation that only a person can end, whether its plan is there or not. None: several."""
+    if operation is None:
+        return Step("look on the platform, then answer", "orderbridge questions")
+    question = f"write:{plan_id[:_ID_DIGITS]}/{operation}"
+    words = "look on the platform, then answer landed, not_landed or abandon"
+    return Step(words, f"orderbridge answer {question} landed")
+
+
+def plan_command(manifest: Manifest) -> str:
+    """The command that plans the same input again."""
+    words = ["orderbridge", "plan", manifest.kind, shlex.quote(manifest.input.path)]
+    if manifest.mapping is not None:
+        words += ["--mapping", shlex.quote(manifest.mapping.path)]
+    for file in manifest.lookups:
+        words += ["--lookup", shlex.quote(file.path)]
+    return " ".join(words)
+
+
+def _import_command(manifest: Manifest) -> str:
+    """The command that imports the same input again. It finds its mapping, and the lookup files beside that."""
+    words = ["orderbridge", "import", manifest.kind, shown_path(Path(manifest.input.path))]
+    found_in = Path(manifest.mapping.path).parent if manifest.mapping is not None else None
+    for file in manifest.lookups:
+        if Path(file.path).parent != found_in:
+            words += ["--lookup", shown_path(Path(file.path))]
+    return " ".join(words)
+
+
+def shown_path(path: Path) -> str:
+    """A path as a person types it: relative to the current folder where it is below it; quoted for a shell."""
+    path = path.absolute()
+    with suppress(ValueError, OSError):  # elsewhere; or the current folder was removed
+        path = path.relative_to(Path.cwd())
+    return shlex.quote(str(path))

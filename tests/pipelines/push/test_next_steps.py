@@ -1,0 +1,107 @@
+"""Each outcome has one next step, and every screen, file and message shows the same: the command that was used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orderbridge.pipelines.push.model import SETTLE_S
+from tests.pipelines.push.plans import WAITS, Place, customer, patch, results, subcategory
+
+CUSTOMERS = "Código;Nombre;Correo\n00001;Ana;ana@example.test\n00002;Eva;eva@example.test\n"
+Lose = Callable[[Place], Path]
+
+
+def repeatable(at: Place) -> Path:
+    return at.lost(patch(1, 1))
+
+
+def asked(at: Place) -> Path:
+    return at.lost(subcategory(1))
+
+
+def waiting(at: Place) -> Path:
+    return at.lost(customer(1))
+
+
+def stopped(at: Place) -> Path:
+    return at.stopped(customer(1))
+
+
+@pytest.mark.parametrize(
+    ("lose", "words", "command"),
+    [
+        (repeatable, "run it again", "orderbridge push plan-0 --yes"),
+        (asked, "look on the platform, then answer", "orderbridge questions"),
+        (waiting, r"run it again from \S+ \S+ UTC on", "orderbridge push plan-0 --yes"),
+        (stopped, "run it again", "orderbridge push plan-0 --yes"),
+    ],
+)
+def test_a_plan_has_the_same_next_step_on_each_screen(
+    at: Place, lose: Lose, words: str, command: str
+) -> None:
+    plan = lose(at)
+    at.platform.set_faults({"reset_before": 1.0} if lose is repeatable else {})
+    step = f"next: {words}:\n +{command}\n"
+    assert re.search(step, at.command("status").out), at.command("status").out
+    if lose is not stopped:
+        shown = at.command("settle", "--settle", f"{SETTLE_S / 60:g}").out
+        assert re.search(f"{words}: {command}\n", shown), shown
+        pushed = at.command("push", plan.name, "--yes", "--settle", f"{SETTLE_S / 60:g}")
+        assert re.search(step, pushed.out), pushed.out
+        of_line = results(plan)["in_doubt"][0]["words"]
+        line_command = "orderbridge answer write:" if lose is asked else command
+        assert line_command in of_line, of_line
+
+
+def test_an_import_goes_on_with_import_on_each_screen_also_after_it_was_killed(at: Place) -> None:
+    (at.folder / "clientes.csv").write_text(CUSTOMERS, "utf-8")
+    arguments = ("import", "customers", "clientes.csv", "--passwords", "file", "--yes")
+    at.platform.set_faults({"lost_answer": 1.0})
+    first = at.command(*arguments)
+    command = "orderbridge import customers clientes.csv"
+    assert first.code == 6
+    assert re.search(f"next: run it again[^\n]*:\n  {command}\n", first.out), first.out
+    status = at.command("status").out
+    assert re.search(f"next: run it again[^\n]*:\n      {command}\n", status), status
+    (folder,) = at.folder.glob("plan-customers-*")
+    assert command in results(folder)["in_doubt"][0]["words"]
+    assert "orderbridge push" not in first.said + status
+    (folder / "result.xlsx").unlink()  # as if it was killed before
+    (folder / ".result.sha256").write_bytes(b"")
+    assert command in at.command("status").out
+    (at.folder / "clientes.csv").write_text(CUSTOMERS.replace("Ana", "Eva"), "utf-8")
+    assert f"orderbridge push {folder.name} --yes" in at.command("status").out, (
+        "a file that has changed is planned anew: what is unknown of the old plan is not ended by that"
+    )
+
+
+def test_in_production_a_customer_that_is_absent_is_sent_again_by_the_command_that_is_shown(
+    at: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "production")
+    at.stop_clock()
+    plan = at.plan([customer(1)], environment="production")
+    agreed = replace(WAITS, confirm=1)
+    at.lose(plan, arrives=False, asked=agreed)
+    at.now += SETTLE_S + 1
+    pushed = at.push(plan, agreed)
+    assert pushed.exit_code == 6
+    assert set(pushed.actions) == {"resend"}
+    words = results(plan)["in_doubt"][0]["words"]
+    command = f"orderbridge push {plan} --confirm 1 --resend"
+    assert words.endswith(f"not found on the platform; to send it again: {command}"), words
+
+
+def test_what_another_plan_keeps_waiting_names_the_command_that_ends_that_one(at: Place) -> None:
+    at.stop_clock()
+    at.lost(subcategory(1))
+    second = at.plan([subcategory(1)])
+    assert at.code(second) == 5
+    words = results(second)["unsent"][0]["words"]
+    assert "orderbridge answer write:" in words
+    assert words.endswith(f"then run it again: orderbridge push {second} --yes"), words
