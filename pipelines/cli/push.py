@@ -156,35 +156,42 @@ def next_lines(result: PushResult, workbook: Path | None) -> list[str]:
 def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[str]:
     """What a person does about lines that no repetition ends."""
     from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER
+    from orderbridge.pipelines.push.next_steps import NextSteps
 
-    folder, lines = result.plan.folder, []
-    if any(file == "rejected" for file, _ in result.lines):
-        lines += _correction(result.plan, workbook).lines
+    plan, lines = result.plan, []
+    held_by_plan = plan.manifest.outcomes.get("held", 0)
+    is_rejected = any(file == "rejected" for file, _ in result.lines)
+    if is_rejected or held_by_plan:
+        what = " and ".join(["rejected"] * is_rejected + ["held"] * bool(held_by_plan))
+        lines += _correction(plan, what, workbook).lines
+    if held_by_plan:
+        lines.append("next: if the held lines are right, send them in a terminal:")
+        lines.append(f"  {NextSteps.of(plan).plan_again}")
     if has_lines(result, "exists_differs", "ambiguous"):
-        differences = folder / DIFFERENCES_FILE
+        differences = plan.folder / DIFFERENCES_FILE
         lines.append(f"next: compare with the platform, and change it there: {differences}")
-    if has_lines(result, "held"):
+    if result.lines["unsent", "held"] > held_by_plan:
         lines.append("next: look on the platform for the held lines, then answer:")
         lines.append("  orderbridge questions")
     if has_lines(result, "blocked") and "read" in result.actions:
-        reasons = folder / RESULTS_FOLDER / "unsent.csv"
+        reasons = plan.folder / RESULTS_FOLDER / "unsent.csv"
         lines.append(f"next: do what {reasons} says about each line that is not sent")
     return lines
 
 
-def _correction(plan: Plan, workbook: Path | None) -> Step:
-    """What to do about rejected lines."""
+def _correction(plan: Plan, what: str, workbook: Path | None) -> Step:
+    """How rejected or held lines are corrected."""
     from orderbridge.pipelines.plan.model import RESULTS_FOLDER
     from orderbridge.pipelines.push.next_steps import Step, shown_path
     from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
 
     if workbook is None:
-        rejected = plan.folder / RESULTS_FOLDER / "rejected.csv"
-        words = f"correct the lines that {rejected} names, in a file of their own, then"
+        results = plan.folder / RESULTS_FOLDER
+        words = f"correct the {what} lines, which {results} has, in a file of their own, then"
         return Step(words, f"orderbridge plan {plan.kind} FILE")
     where = f"{workbook.name}, sheet `{CORRECTIONS_SHEET}`"
     command = f"orderbridge import {plan.kind} {shown_path(workbook)}"
-    return Step(f"correct the rejected lines in {where}, save it, then", command)
+    return Step(f"correct the {what} lines in {where}, save it, then", command)
 
 
 @declared("push")
