@@ -1,7 +1,7 @@
-"""Which orders do not count, because they were cancelled, rejected or refunded: no field of an order is shown.
+"""Which orders do not count, because they were cancelled, rejected, refunded or tests: no field of an order is shown.
 
-In: columns of the raw orders whose names are of a status or of a cancellation. Out: whether each order is cancelled,
-and how many have columns that contradict each other. What a word means is a policy, which a setting replaces.
+In: the classes of the values of the status, and columns of the raw orders whose names are of another status, of a
+cancellation or of a test. Out: the class of each order, and how many have columns that contradict each other.
 """
 
 from __future__ import annotations
@@ -9,16 +9,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-from orderbridge.transforms.frames import Bools, Column
+from orderbridge.transforms.frames import TEXT, Bools, Column, array, column
 from orderbridge.transforms.order_names import ORDER_NAMES
 
-Witness = Literal["status", "payment", "flag", "time"]
-"""What a column says: the status of the order, that of its payment, yes or no, or when it was cancelled."""
+Witness = Literal["status", "payment", "flag", "time", "test"]
+"""What a column says: a status of the order, that of its payment, whether or when it was cancelled, whether it is a
+test."""
+LOST: Final = ("cancelled", "refunded")
+"""The classes of orders that count as cancelled."""
+NO_STATUS: Final = "(none)"
+"""The value of orders without a status, where others have one."""
 STATUSES_MAX: Final = 40
 _OBJECT: Final = r"((order|pedido|cancellation|cancelacion|status|estado)__)?"
 _DONE: Final = r"(cancell?ed|cancelad[oa]|anulad[oa]|annulled|void(ed)?|refunded|reembolsad[oa]|rejected|rechazad[oa])"
@@ -29,6 +36,7 @@ _NAMES: Final[Mapping[Witness, re.Pattern[str]]] = {
         rf"{_OBJECT}((date_)?{_DONE}(_(at|on|date|time|timestamp|en|el))|date_{_DONE}|cancel(lation)?_(date|time|at)"
         r"|fecha_(de_)?(cancelacion|anulacion|cancelado|anulado|reembolso|rechazo))"
     ),
+    "test": re.compile(r"((is|es)_)?(order_)?(test|prueba|teste)(_(order|pedido))?"),
 }
 _LOST: Final = r"cancel|anulad|annul|storn|(?<![a-z])void|refund|reembols|chargeback|contracargo"
 _OF_ORDER: Final = re.compile(
@@ -36,15 +44,56 @@ _OF_ORDER: Final = re.compile(
 )
 _OF_PAYMENT: Final = re.compile(_LOST)
 """A payment that is rejected may be tried again."""
+_REFUNDED: Final = re.compile(r"refund|reembols|return|devuel|chargeback|contracargo")
 _GAP: Final = r"[^a-z0-9]*"
+_PARTIAL: Final = "partial|parcial|partiel|parzial|teil|gedeeltelijk|deels"
+_NOT: Final = "not|non|no|nao|nicht|niet|sin|un|to|por"
+_UNDONE: Final = (
+    "request|solicit|demand|beantrag|angefordert|richiest|aangevraagd|pend|process|proces|progress"
+)
+_REQUESTED: Final = re.compile(rf"(?<![a-z])({_UNDONE}|await|aguard)")
+_TAKEN_BACK: Final = "rembours|erstatt|ruckerstatt|rimbors|devolvid|estornad|storn|terugbetaald"
 _NOT_DONE: Final = re.compile(
-    rf"(cancell?ation|cancelaci[oó]n|cancel|anulaci[oó]n|refund|reembolso|return|devoluci[oó]n|void){_GAP}"
-    rf"((is|was|en|in){_GAP})?(reject|rechaz|declin|denied|deneg|refus|fail|fall|request|solicit|pend|process|proces|progress)\w*"
-    rf"|(?<![a-z])(request|solicit|pend|partial|parcial|window|not|non|no|sin|un|to|por)[a-z]*{_GAP}((of|de|to|for){_GAP})?"
-    r"(cancel|anula|refund|reembols|return|devol|devuel|void|reject|rechaz)\w*"
+    r"(cancell?ation|cancelaci[oó]n|cancelamento|cancel|anulaci[oó]n|refund|reembolso|return|devoluci[oó]n|void"
+    rf"|remboursement|ruckerstattung|stornierung|rimborso|estorno|annulering){_GAP}"
+    rf"((is|was|en|in){_GAP})?(reject|rechaz|declin|denied|deneg|refus|fail|fall|{_UNDONE})\w*"
+    rf"|(?<![a-z])(request|solicit|pend|await|aguard|window|{_PARTIAL}|{_NOT})[a-z]*{_GAP}((of|de|to|for){_GAP})?"
+    rf"(cancel|anula|annul|refund|reembols|return|devol|devuel|void|reject|rechaz|{_TAKEN_BACK})\w*"
 )
 """Words of what was only requested, refused, or done in part: `CANCELLATION_REJECTED`, `window-to-cancel`."""
+Codes = npt.NDArray[np.int8]
+_CODES: Final = {
+    name: code
+    for code, name in enumerate(("unknown", "sale", "open", "cancelled", "refunded", "test"))
+}
+"""The classes of orders, as numbers while they are worked on."""
 _YES: Final = frozenset({"true", "t", "1", "yes", "y", "si", "sí", "s", "x"})
+
+
+def without_undone(text: str) -> str:
+    """A status in lower case without the words of what was only requested, refused or done in part."""
+    return _NOT_DONE.sub("", text).strip()
+
+
+def undone_words(text: str) -> str:
+    """The words of a status in lower case that say that it is only requested, refused or done in part."""
+    found = _NOT_DONE.search(text)
+    return "" if found is None else found[0]
+
+
+def is_requested(text: str) -> bool:
+    """Whether words of `undone_words` say that it is requested or under way: nobody knows how it ends."""
+    return _REQUESTED.search(text) is not None
+
+
+def is_lost(text: str) -> bool:
+    """Whether a status in lower case says that the order was cancelled, rejected or given back."""
+    return _OF_ORDER.search(without_undone(text)) is not None
+
+
+def is_refunded(text: str) -> bool:
+    """Whether what was lost was paid or delivered before, and went back."""
+    return _REFUNDED.search(without_undone(text)) is not None
 
 
 def means_cancelled(word: str, kind: Witness) -> bool:
@@ -52,14 +101,15 @@ def means_cancelled(word: str, kind: Witness) -> bool:
     word = word.casefold()
     if kind == "time":
         return any(letter in "123456789" for letter in word)  # 0000-00-00 is none
-    rest = _NOT_DONE.sub("", word)
-    return (kind == "flag" and word in _YES) or bool(
-        (_OF_PAYMENT if kind == "payment" else _OF_ORDER).search(rest)
-    )
+    if kind == "test":
+        return word in _YES
+    if kind == "payment":
+        return _OF_PAYMENT.search(without_undone(word)) is not None
+    return (kind == "flag" and word in _YES) or is_lost(word)
 
 
 def related_columns(names: Iterable[str], status: str | None) -> dict[str, Witness]:
-    """The columns that may say that an order is cancelled, besides its status."""
+    """The columns that may say that an order does not count, besides its status."""
     kinds: dict[str, Witness] = {}
     for name in names:
         if name in ORDER_NAMES["order_status"]:
@@ -70,74 +120,130 @@ def related_columns(names: Iterable[str], status: str | None) -> dict[str, Witne
     return {name: kind for name, kind in kinds.items() if name != status}
 
 
+def test_row(name: str) -> str:
+    """The row for a column of tests in the table of statuses and their classes."""
+    return f"{name}: true"
+
+
 @dataclass(frozen=True, slots=True)
 class Cancellation:
-    """How it is read whether an order is cancelled.
+    """How it is read whether an order counts, and why not.
 
     Attributes:
-        witnesses: columns that say it of a listed order at least; an order is cancelled if any of them says so.
-        values: of the status, in lower case, that a setting names: then they alone decide. None: words do.
+        witnesses: columns besides the status that say of a listed order at least that it does not count; one is enough.
+        status: the column of the status; None: the orders have none, and are sales unless a witness says otherwise.
+        classes: of each value of the status, in lower case, and of each `test_row`; a value without one is unknown.
+        is_status_alone: a setting names the values that mean cancelled: then the status alone decides that.
     """
 
     witnesses: Mapping[str, Witness] = field(default_factory=dict)
-    values: frozenset[str] | None = None
+    status: str | None = None
+    classes: Mapping[str, str] = field(default_factory=dict)
+    is_status_alone: bool = False
 
     @classmethod
     def of(
         cls,
         status: str | None,
         words: Mapping[str, Collection[str]],
-        values: Collection[str] | None,
+        *,
+        is_status_alone: bool = False,
     ) -> Cancellation:
-        """From the words of the status and of the `related_columns`."""
+        """From the words of the `related_columns`."""
         kinds = related_columns(words, status)
-        if status is not None and status in words:
-            kinds[status] = "status"
-        configured = None if values is None else frozenset(map(str.casefold, values))
-        own = {status} if configured is not None else set()
-        return cls(
-            {
-                name: kind
-                for name, kind in kinds.items()
-                if (len(words[name]) <= STATUSES_MAX or kind == "time" or name == status)
-                and (name in own or any(means_cancelled(word, kind) for word in words[name]))
-            },
-            configured,
-        )
+        witnesses = {
+            name: kind
+            for name, kind in kinds.items()
+            if (len(words[name]) <= STATUSES_MAX or kind == "time")
+            and any(means_cancelled(word, kind) for word in words[name])
+        }
+        return cls(witnesses, status, is_status_alone=is_status_alone)
 
-    def is_found(self, words: Collection[str]) -> bool:
-        """Whether any of the words is a value that the setting names."""
-        return any(word.casefold() in (self.values or ()) for word in words)
+    @property
+    def test_columns(self) -> list[str]:
+        """The witnesses that say which orders are tests."""
+        return [name for name, kind in self.witnesses.items() if kind == "test"]
+
+    def with_classes(self, classes: Mapping[str, str]) -> Cancellation:
+        """The same with the classes of the values of the status."""
+        return replace(self, classes=classes)
 
     def read(
-        self, texts: Mapping[str, Column[Any]], status: str | None, rows: int
-    ) -> tuple[Bools, Counter[str]]:
-        """Whether each of so many orders is cancelled, from the texts of the witnesses.
+        self, texts: Mapping[str, Column[Any]], statuses: Column[Any]
+    ) -> tuple[Column[Any], Counter[str]]:
+        """The class of each order, from the texts of the witnesses and of the status.
 
         Returns:
-            That; and of how many orders a column says the contrary.
+            That, `unknown` where it is not known; and of how many orders a column says the contrary.
         """
-        says = {name: self._says(values, name, status) for name, values in texts.items()}
-        none = np.zeros(rows, np.bool_)
-        is_cancelled: Bools = np.logical_or.reduce([none, *(yes for yes, _ in says.values())])
-        of_order = [yes for name, (yes, _) in says.items() if self.witnesses[name] != "payment"]
-        is_of_order: Bools = np.logical_or.reduce([none, *of_order])
-        if self.values is not None and status in says:
-            is_cancelled = is_of_order = says[status][0]
-        contrary = {
-            name: (no & is_of_order) | (yes & ~is_cancelled) for name, (yes, no) in says.items()
+        of_status = self._of_status(statuses)
+        says = {
+            name: self._says(texts[name], name, kind)
+            for name, kind in self.witnesses.items()
+            if kind != "test"
         }
-        return is_cancelled, Counter(
-            {name: int(where.sum()) for name, where in contrary.items() if where.any()}
-        )
+        codes = of_status.copy()
+        if not self.is_status_alone:
+            for name, (yes, _, lost) in says.items():
+                is_decided = _is_lost(codes) & (self.witnesses[name] in ("status", "payment"))
+                codes = np.where(yes & ~is_decided, lost, codes)
+        disputed = self._disputed(of_status, codes, says)
+        for name in self.test_columns:
+            is_test, _, _ = self._says(texts[name], name, "test")
+            row = self.classes.get(test_row(name).casefold(), "test")
+            if row == "test":
+                codes = np.where(is_test, _CODES["test"], codes)
+        classes = pa.DictionaryArray.from_arrays(codes, list(_CODES)).cast(TEXT)
+        return column(classes, statuses.index), disputed
 
-    def _says(self, texts: Column[Any], name: str, status: str | None) -> tuple[Bools, Bools]:
-        """Where a column says that an order is cancelled, and where it says that it is not."""
-        kind, words = self.witnesses[name], texts.dropna().unique()
-        if self.values is not None and name == status:
-            meant = [word for word in words if word.casefold() in self.values]
-        else:
-            meant = [word for word in words if means_cancelled(word, kind)]
+    def _of_status(self, statuses: Column[Any]) -> Codes:
+        """The class of the status of each order; all are sales where there is no column of statuses."""
+        if self.status is None:
+            return np.full(len(statuses), _CODES["sale"], np.int8)
+        encoded = array(statuses.fillna(NO_STATUS)).dictionary_encode()
+        classes = [
+            self.classes.get(value.casefold(), "unknown")
+            for value in encoded.dictionary.to_pylist()
+        ]
+        codes: Codes = np.array([_CODES[one] for one in classes], np.int8)
+        of_orders: Codes = codes[encoded.indices.to_numpy()]
+        return of_orders
+
+    def _says(self, texts: Column[Any], name: str, kind: Witness) -> tuple[Bools, Bools, Codes]:
+        """Where a column says that an order does not count, where it says the contrary, and the class that it means."""
+        words = texts.dropna().unique()
+        meant = [word for word in words if means_cancelled(word, kind)]
         yes: Bools = texts.isin(meant).fillna(False).to_numpy(np.bool_)
         given: Bools = texts.notna().to_numpy(np.bool_)
-        return yes, given & ~yes & (kind in ("status", "flag"))
+        no = given & ~yes & (kind in ("status", "flag"))
+        refunded = [
+            word
+            for word in meant
+            if is_refunded(name if kind in ("flag", "time") else word.casefold())
+        ]
+        is_back: Bools = texts.isin(refunded).fillna(False).to_numpy(np.bool_)
+        return yes, no, np.where(is_back, _CODES["refunded"], _CODES["cancelled"]).astype(np.int8)
+
+    def _disputed(
+        self, of_status: Codes, codes: Codes, says: Mapping[str, tuple[Bools, Bools, Codes]]
+    ) -> Counter[str]:
+        """How many orders a column says the contrary of; a status without a lost class says it of none."""
+        is_of_status = _is_lost(of_status)
+        is_of_order = is_of_status.copy()
+        if not self.is_status_alone:
+            for name, (yes, _, _) in says.items():
+                if self.witnesses[name] != "payment":
+                    is_of_order |= yes
+        contrary = {
+            name: (no & is_of_order) | (yes & ~_is_lost(codes))
+            for name, (yes, no, _) in says.items()
+        }
+        if self.status is not None and not set(self.classes.values()).isdisjoint(LOST):
+            is_known = of_status != _CODES["unknown"]
+            contrary[self.status] = is_known & ~is_of_status & is_of_order
+        return Counter({name: int(where.sum()) for name, where in contrary.items() if where.any()})
+
+
+def _is_lost(codes: Codes) -> Bools:
+    lost: Bools = (codes == _CODES["cancelled"]) | (codes == _CODES["refunded"])
+    return lost

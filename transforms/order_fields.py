@@ -36,6 +36,7 @@ from orderbridge.transforms.order_columns import (
 )
 from orderbridge.transforms.order_names import ORDER_NAMES, RELATED_NAMES
 from orderbridge.transforms.questions import Answer, Evidence, Question, question
+from orderbridge.transforms.statuses import status_columns
 from orderbridge.transforms.total_candidates import TotalCandidates, total_evidence
 
 ORDER_FIELDS: Final = ("customer_id", "ordered_at", "total", "order_status", "currency")
@@ -139,6 +140,10 @@ def choose_fields(
         for name, kind in related_columns(orders.kinds, None).items()
     }
     columns = ExaminedColumns.of(orders, RULES, answers, words)
+    columns.fitting["order_status"] = status_columns(
+        columns.fitting["order_status"],
+        {name: of_column.words for name, of_column in columns.facts.items()},
+    )
     totals = _total_candidates(orders, columns, answers)
     asked = _asked(orders, customers, columns, totals, answers)
     unit = _unit(asked, columns, totals, answers)
@@ -369,19 +374,18 @@ def _cancellation(
     values: Collection[str] | None,
 ) -> tuple[Cancellation, str]:
     """How it is read whether an order is cancelled, and why it is not known; empty where it is."""
-    columns = [*related_columns(orders.kinds, status), *filter(None, [status])]
+    columns = related_columns(orders.kinds, status)
     words = {name: facts[name].words or {"1"} for name in columns if facts[name].given}
-    cancellation = Cancellation.of(status, words, values)
-    of_status = facts[status].words if status is not None else set()
-    if values is None:
-        is_readable = any(letter.isalpha() for word in of_status for letter in word)
-    else:
-        is_readable = cancellation.is_found(of_status)
-    if is_readable or cancellation.witnesses.keys() - {status}:
+    cancellation = Cancellation.of(status, words, is_status_alone=values is not None)
+    if cancellation.witnesses.keys() - set(cancellation.test_columns):
         return cancellation, ""
-    if values is not None:
+    if status is None:
+        return cancellation, NOT_PROVEN
+    named = {value.casefold() for value in values or ()}
+    of_status = {word.casefold() for word in facts[status].words}
+    if values is not None and named.isdisjoint(of_status):
         return cancellation, "no order has a value of reconcile.order_cancelled"
-    return cancellation, "values without a letter" if status is not None else NOT_PROVEN
+    return cancellation, ""
 
 
 def _candidates(wanted: str, columns: ExaminedColumns) -> str:

@@ -42,6 +42,8 @@ ORDER_LINES: Final = {
     "ordered_at": TIMESTAMP,
     "currency": TEXT,
     "is_cancelled": BOOLEAN,
+    "status_class": TEXT,
+    "is_sale": BOOLEAN,
     "product": TEXT,
     "product_name": TEXT,
     "quantity": MONEY,

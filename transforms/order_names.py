@@ -16,6 +16,9 @@ _NAMES: Final = tomllib.loads(
 )
 ORDER_NAMES: Final[dict[str, list[str]]] = _NAMES["order"]
 """The columns of an order by what they hold; `lines` are the arrays that hold its lines."""
+SECOND_STATUSES: Final[list[str]] = _NAMES["order"].pop("second_status")
+"""Columns that are the status of an order where it has no other: of its payment, or the kind of its document."""
+ORDER_NAMES["order_status"] += SECOND_STATUSES
 LINE_NAMES: Final[dict[str, list[str]]] = _NAMES["line"]
 """The columns of an order line."""
 DISCOUNT_ARRAYS: Final[list[str]] = _NAMES["line_discounts"]["arrays"]

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.transforms.amount_unit import in_units
+from orderbridge.transforms.cancelled import LOST
 from orderbridge.transforms.customer_evidence import NOTATION
 from orderbridge.transforms.customer_index import CustomerIndex, CustomerMatch, CustomerNotation
 from orderbridge.transforms.dates import (
@@ -64,6 +65,8 @@ ORDERS: Final = {
     "order_status": TEXT,
     "currency": TEXT,
     "is_cancelled": BOOLEAN,
+    "status_class": TEXT,
+    "is_sale": BOOLEAN,
     "is_missing": BOOLEAN,
     "ordered_date": DATE,
     "unknown_because": TEXT,
@@ -75,6 +78,8 @@ SHARE_FALL_MAX: Final = 0.1
 ORDER_CUSTOMERS: Final = {"customer_id": TEXT, "customer_status": TEXT, "is_ambiguous": BOOLEAN}
 UTC_NAMES: Final = ("_gmt", "_utc")
 """How the names of columns end whose times are in UTC, whatever the time zone is."""
+UNKNOWN_STATUS: Final = "order_status: what this status means is not known"
+"""Why it is not known whether an order is a sale."""
 WITNESS: Final = "cancelled:"
 """Before the name of a column that may say that an order is cancelled."""
 
@@ -212,16 +217,24 @@ def orders_part(
     if fields.is_in_cents:
         total = in_units(total, None if choice.is_shown_by_lines else currency)
     said = {name: _texts(rows, f"{WITNESS}{name}") for name in cancellation.witnesses}
-    is_cancelled, disputed = cancellation.read(said, fields.order_status, len(rows))
+    status = _texts(rows, "order_status")
+    status_class, disputed = cancellation.read(said, status)
     ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
         total=total,
-        order_status=_texts(rows, "order_status"),
-        is_cancelled=column(pa.array(is_cancelled, BOOLEAN), rows.index),
+        order_status=status,
+        status_class=status_class,
+        is_cancelled=_is_of_class(status_class, LOST),
+        is_sale=_is_of_class(status_class, ("sale",)),
         currency=currency,
         ordered_date=local_days(dates.at, context.timezone),
     )
-    looked_at = {"customer_id": "customer_status", "ordered_at": "ordered_at", "total": "total"}
+    looked_at = {
+        "customer_id": "customer_status",
+        "ordered_at": "ordered_at",
+        "total": "total",
+        "order_status": "is_sale",
+    }
     reasons = [
         pc.if_else(
             array(ours[column].isna()),
@@ -256,6 +269,8 @@ def orders_part(
             findings.append(rule_findings("orders", rule, ours["order_id"], where, names["total"]))
     listed = ours[~ours["is_missing"]]
     counted = listed[listed["total"].notna()]
+    counts["listed"] = len(listed)
+    counts["status unknown"] = int(listed["is_sale"].isna().sum())
     counts["with total"] = len(counted)
     counts["cancelled with total"] = int((counted["is_cancelled"] & (counted["total"] != 0)).sum())
     counts.update(f"currency {name}" for name in counted["currency"].dropna().unique())
@@ -279,6 +294,9 @@ def orders_findings(
     currencies = sum(name.startswith("currency ") for name in counts)
     if currencies > 1:
         findings.append(table_finding("orders", "currencies_mixed", f"{currencies} currencies"))
+    if unknown := counts["status unknown"]:
+        detail = f"order_status: {names['order_status']} of {unknown} of {counts['listed']} orders"
+        findings.append(table_finding("orders", "status_unknown", detail, "order_status"))
     if cancelled := counts["cancelled with total"]:
         detail = f"{cancelled} of {counts['with total']} orders with a total are cancelled"
         findings.append(table_finding("orders", "cancelled_with_total", detail))
@@ -305,6 +323,13 @@ def _customer_findings(
         rule_findings("orders", "customer_ambiguous", ids, is_unknown & ours["is_ambiguous"], name),
         rule_findings("orders", "customer_missing", ids, (status == "none") & is_listed, name),
     ]
+
+
+def _is_of_class(classes: Column[Any], wanted: Sequence[str]) -> Column[Any]:
+    """Whether the class of each order is one of these; null where it is not known."""
+    values = array(classes)
+    is_wanted = pc.is_in(values, value_set=pa.array(wanted, TEXT))
+    return column(pc.if_else(pc.not_equal(values, "unknown"), is_wanted, None), classes.index)
 
 
 def _texts(rows: pd.DataFrame, name: str) -> Column[Any]:

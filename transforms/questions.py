@@ -7,8 +7,10 @@ itself. Nothing else is known of a question: it is computed anew whenever it is 
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
 
@@ -57,6 +59,8 @@ class Evidence:
         about: the value of the question that this one depends on, such as the column whose notation it is.
         is_only_proposed: the proposal is not used until a person confirms it, since a write may rest on it.
         rivals: the choices that fit, and of which only one can be right, where that is known.
+        is_table: an answer decides any rows of a table, `PAID=sale,PENDING=open`; choices are rows, and the proposal
+            is all of those that are decided without an answer. See `table_of`.
     """
 
     question: str
@@ -68,6 +72,7 @@ class Evidence:
     about: str = ""
     is_only_proposed: bool = False
     rivals: tuple[str, ...] = ()
+    is_table: bool = False
 
     def rival_of(self, value: str) -> str:
         """What speaks for another answer than a value: the proposal, or that several fit; empty where nothing does."""
@@ -138,6 +143,13 @@ class Question:
         return self.evidence.question
 
     @property
+    def is_confirmable(self) -> bool:
+        """Whether a person can confirm what is assumed or proposed."""
+        if self.evidence.is_table and self.answer is not None and not self.answer.is_assumption:
+            return _folded(self.answer.value) != _folded(self.value or "")
+        return self.state in ("assumed", "open") and self.evidence.proposal is not None
+
+    @property
     def is_asked(self) -> bool:
         """Whether people are asked."""
         return self.state in ("contradicted", "open", "assumed")
@@ -150,6 +162,8 @@ def questions(evidence: Iterable[Evidence], answers: Mapping[str, Answer]) -> li
 
 def question(evidence: Evidence, answer: Answer | None) -> Question:
     """A subject as it is with an answer, or without one."""
+    if evidence.is_table:
+        return _table_question(evidence, answer)
     if answer is None:
         return _unanswered(evidence)
     choice = evidence.choice(answer.value)
@@ -161,6 +175,58 @@ def question(evidence: Evidence, answer: Answer | None) -> Question:
         return Question(evidence, answer, "answered", value)
     is_proven = evidence.is_proven and evidence.proposal == value
     return Question(evidence, answer, "proven" if is_proven else "assumed", value)
+
+
+def table_of(text: str) -> dict[str, str]:
+    """The rows of a table, `PAID=sale,PENDING=open`; a row with a comma in it is in double quotes."""
+    rows = [
+        row.rpartition("=") for line in csv.reader([text], skipinitialspace=True) for row in line
+    ]
+    return {value.strip(): decided.strip() for value, separator, decided in rows if separator}
+
+
+def table_text(rows: Mapping[str, str]) -> str:
+    """A table as `table_of` reads it."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(
+        [f"{row}={decided}" for row, decided in rows.items()]
+    )
+    return text.getvalue()
+
+
+def merged_tables(*texts: str) -> str:
+    """The rows of several tables, each as the last one that has it decides; upper and lower case are the same."""
+    rows: dict[str, tuple[str, str]] = {}
+    for text in texts:
+        for row, decided in table_of(text).items():
+            rows[row.casefold()] = (row, decided)
+    return table_text(dict(rows.values()))
+
+
+def _table_question(evidence: Evidence, answer: Answer | None) -> Question:
+    """A table whose rows are decided one by one: as answered, else as proposed; a row without either is open."""
+    given = _folded(answer.value) if answer is not None else {}
+    decided = {**_folded(evidence.proposal or ""), **given}
+    listed = [row for choice in evidence.choices for row in table_of(choice.value)]
+    used = {row: decided[row.casefold()] for row in listed if row.casefold() in decided}
+    unknown = [row for row in listed if row not in used]
+    choices = tuple(
+        replace(choice, value=table_text({row: used.get(row, first)}))
+        for choice in evidence.choices
+        for row, first in table_of(choice.value).items()
+    )
+    shown = replace(evidence, choices=choices)
+    value = table_text(used) if used else None
+    if unknown:
+        return Question(shown, answer, "open", value, f"not known: {', '.join(unknown)}")
+    is_answered = answer is not None and not answer.is_assumption
+    if is_answered and all(row.casefold() in given for row in listed):
+        return Question(shown, answer, "answered", value)
+    return Question(shown, answer, "assumed", value)
+
+
+def _folded(table: str) -> dict[str, str]:
+    return {row.casefold(): decided for row, decided in table_of(table).items()}
 
 
 def _unanswered(evidence: Evidence) -> Question:

@@ -75,6 +75,7 @@ def print_reconcile(result: ReconcileResult, style: Style) -> None:
         "findings": [dict(zip(columns, finding, strict=True)) for finding in findings],
         "accepted": result.accepted,
         "new_questions": result.new_questions,
+        "left_revenue": result.left_revenue,
         "order_fields": result.order_fields,
         "proposed": result.proposed,
         "exit_code": result.exit_code,
@@ -93,6 +94,7 @@ def _lines(
 
     yield sizes(result)
     yield from in_words(result.new)
+    yield from result.left_revenue
     if findings:
         yield from table_lines(columns, findings, numbers=["count"])
     if result.accepted:

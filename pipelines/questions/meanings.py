@@ -40,7 +40,15 @@ from orderbridge.sources.settings import (
 )
 from orderbridge.sources.settings.setting import SETTINGS, Setting
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
-from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, questions
+from orderbridge.transforms.questions import (
+    Answer,
+    Choice,
+    Evidence,
+    Question,
+    merged_tables,
+    questions,
+)
+from orderbridge.transforms.statuses import STATUSES
 
 
 class Meanings:
@@ -83,6 +91,10 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
             "Leave them out. An answer holds until it is withdrawn: orderbridge answer QUESTION --withdraw",
         )
     known = {one.question: one for one in _last_run()[0]}
+    withdrawn = {one.question for one in answers if one.value is None}
+    stored = read_answers(
+        ignored={one.question for one in answers} - {STATUSES} | withdrawn
+    ).answers
     changes: dict[str, StoredAnswer | None] = {}
     for one in answers:
         setting = SETTINGS[one.question]
@@ -93,7 +105,11 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
             changes[one.question] = None
             continue
         value = _checked(setting, one.value)
-        choice = known.get(one.question, Evidence(one.question)).choice(value)
+        evidence = known.get(one.question, Evidence(one.question))
+        if setting.key == STATUSES:
+            earlier = stored.get(one.question)
+            value = merged_tables(str(earlier.value) if earlier is not None else "", value)
+        choice = evidence.choice(value)
         changes[one.question] = StoredAnswer(
             value,
             given.by,
@@ -103,9 +119,9 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
             fits=choice.share.hits if choice.share is not None else None,
             rows=choice.share.rows if choice.share is not None else None,
         )
-    stored = answered_keys()
+    answered = answered_keys()
     for key, change in changes.items():
-        if change is None and key not in stored:
+        if change is None and key not in answered:
             raise UsageError(f"{key} has no answer", "`orderbridge questions` lists what is asked.")
     return changes
 
@@ -117,12 +133,12 @@ def _asked(one: Question, setting: Setting) -> AskedQuestion:
         text=setting.asks,
         state=one.state,
         value=one.value,
-        proposal=one.evidence.proposal,
+        proposal=one.value if one.evidence.is_table else one.evidence.proposal,
         reason=one.reason,
         choices=[_with_meaning(setting, choice) for choice in one.evidence.choices],
         holds_up=setting.holds_up,
         example=_example(setting),
-        is_confirmable=one.state in ("assumed", "open") and one.evidence.proposal is not None,
+        is_confirmable=one.is_confirmable,
     )
 
 

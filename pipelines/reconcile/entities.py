@@ -7,8 +7,8 @@ are questions, which the run keeps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import duckdb
@@ -23,6 +23,7 @@ from orderbridge.pipelines.reconcile.order_questions import (
     lines_question,
     record_used_fields,
 )
+from orderbridge.pipelines.reconcile.order_statuses import OrderStatuses
 from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from orderbridge.pipelines.reconcile.orders import (
     RawOrders,
@@ -51,6 +52,7 @@ from orderbridge.transforms.order_fields import (
 from orderbridge.transforms.order_lines import ORDER_LINES
 from orderbridge.transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from orderbridge.transforms.promotions import promotions
+from orderbridge.transforms.statuses import STATUSES
 
 
 @dataclass(slots=True)
@@ -125,6 +127,7 @@ class Entity:
         raw_rows: of the table that it is made from; None: the raw table of its name.
         order_fields: of orders: the columns of the raw table by the field that they hold.
         proposed: of orders: the fields that no setting names, with their evidence.
+        left_revenue: of orders: what a new version does not count as revenue any more, in lines.
     """
 
     table: pd.DataFrame | None = None
@@ -132,6 +135,7 @@ class Entity:
     raw_rows: int | None = None
     order_fields: Mapping[str, str | None] = field(default_factory=dict)
     proposed: Mapping[str, str] = field(default_factory=dict)
+    left_revenue: Sequence[str] = ()
 
 
 def _customers(inputs: StepInputs) -> Entity:
@@ -166,8 +170,12 @@ def _orders(inputs: StepInputs) -> Entity:
     raw = RawOrders.of(inputs.parts, inputs.lines)
     check_settings(answers, raw.kinds)
     index = CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS))
-    choice = choose_fields(raw, index, answers, _cancelled_values(inputs.settings))
+    cancelled = _cancelled_values(inputs.settings)
+    choice = choose_fields(raw, index, answers, cancelled)
     inputs.findings.add(choice.findings)
+    assumption = inputs.questions.assumptions.get(STATUSES)
+    statuses = OrderStatuses.of(raw, choice, answers.get(STATUSES), assumption, cancelled)
+    choice = replace(choice, cancellation=choice.cancellation.with_classes(statuses.classes))
     last_share = last_matched_share(build, inputs.accepted)
     notation = answers.get(NOTATION)
     customers = match_customers(raw, index, choice.fields.customer_id, notation, last_share)
@@ -175,6 +183,9 @@ def _orders(inputs: StepInputs) -> Entity:
     inputs.questions.add(lines, *choice.questions, customers.notation)
     gap = inputs.coverage_gap("customers", "orders")
     dates, inputs.unknown = reconcile_orders(raw, choice, customers, inputs.dates, gap)
+    inputs.questions.add(statuses.question())
+    left = statuses.left_revenue()
+    inputs.findings.add(left.findings())
     record_used_fields(
         build, inputs.run_id, inputs.dates.as_of, choice, customers, inputs.lines, last_share
     )
@@ -192,7 +203,12 @@ def _orders(inputs: StepInputs) -> Entity:
         answer = answers.get(FIELD_QUESTIONS[name])
         if answer is None or answer.is_assumption:
             proposed[name] = choice.evidence.get(column, "used by the last run")
-    return Entity(dates=dates, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed)
+    return Entity(
+        dates=dates,
+        order_fields=dict.fromkeys(ORDER_FIELDS) | used,
+        proposed=proposed,
+        left_revenue=left.lines(),
+    )
 
 
 def _cancelled_values(settings: ReconcileSettings) -> tuple[str, ...] | None:

@@ -42,15 +42,25 @@ CUSTOMER_ORDERS: Final = {
     "is_active_30_days": BOOLEAN,
     "is_active_90_days": BOOLEAN,
     "is_active_365_days": BOOLEAN,
+    "unknown_orders": BIGINT,
+    "unknown_total": MONEY,
     "unknown_because": TEXT,
 }
 """`currency` and `revenue` are null where a customer ordered in several currencies; `revenue_by_currency` is JSON text
 of the sum by currency (`""` where an order names none). Days are those of the time zone, that of the run the last one;
-whether a customer is active is null where only an order without a date may decide it. `unknown_because` says why
-something is null, or what sums and dates leave out."""
+whether a customer is active is null where only an order without a date, or of an unknown status, may decide it.
+`unknown_orders` are those of an unknown status, which nothing else counts. `unknown_because` says why something is
+null, or what sums and dates leave out."""
 
 _ACTIVE_DAYS: Final = (30, 90, 365)
-_OF_ORDER: Final = ("customer_id", "ordered_at", "currency", "is_cancelled")
+_OF_ORDER: Final = (
+    "customer_id",
+    "ordered_at",
+    "currency",
+    "is_cancelled",
+    "status_class",
+    "is_sale",
+)
 
 
 def reconcile_lines(tables: Parts, name: str) -> int:
@@ -102,16 +112,21 @@ _TOTALS: Final = """
     WITH known AS (
         FROM reconciled.orders WHERE customer_status = 'matched' AND NOT is_missing
     ), sums AS (
-        SELECT customer_id, currency, count(*) FILTER (NOT is_cancelled) AS orders,
-            count(*) FILTER (is_cancelled) AS cancelled, sum(total) FILTER (NOT is_cancelled) AS amount,
-            min(ordered_at) FILTER (NOT is_cancelled) AS first_at, max(ordered_at) FILTER (NOT is_cancelled) AS last_at,
-            max(ordered_date) FILTER (NOT is_cancelled AND ordered_at <= $until) AS last_past_date,
-            count(ordered_at) FILTER (NOT is_cancelled) AS dated, count(total) FILTER (NOT is_cancelled) AS priced
+        SELECT customer_id, currency, count(*) FILTER (is_sale) AS orders, count(is_sale) AS stated,
+            count(*) FILTER (is_cancelled) AS cancelled, sum(total) FILTER (is_sale) AS amount,
+            min(ordered_at) FILTER (is_sale) AS first_at, max(ordered_at) FILTER (is_sale) AS last_at,
+            max(ordered_date) FILTER (is_sale AND ordered_at <= $until) AS last_past_date,
+            count(ordered_at) FILTER (is_sale) AS dated, count(total) FILTER (is_sale) AS priced,
+            count(*) FILTER (is_sale IS NULL) AS unknown, sum(total) FILTER (is_sale IS NULL) AS unknown_amount,
+            max(coalesce(ordered_date, 'infinity')) FILTER (is_sale IS NULL AND ordered_at <= $until IS NOT false)
+                AS last_unknown_date
         FROM known GROUP BY customer_id, currency
     ), totals AS (
         SELECT customer_id, sum(orders) AS orders, sum(cancelled) AS cancelled, min(first_at) AS first_at,
             max(last_at) AS last_at, max(last_past_date) AS last_past_date, sum(orders) - sum(dated) AS undated,
-            sum(orders) - sum(priced) AS unpriced, count(amount) AS currencies,
+            sum(orders) - sum(priced) AS unpriced, count(amount) AS currencies, sum(stated) AS stated,
+            sum(unknown)::BIGINT AS unknown, max(last_unknown_date) AS last_unknown_date,
+            CASE WHEN count(unknown_amount) = 1 THEN max(unknown_amount) END AS unknown_amount,
             max(currency) FILTER (amount IS NOT NULL) AS currency, max(amount) AS amount,
             '{' || string_agg(
                 to_json(coalesce(currency, ''))::VARCHAR || ': "' || rtrim(rtrim(amount::VARCHAR, '0'), '.') || '"',
@@ -123,26 +138,32 @@ _TOTALS: Final = """
             nullif(concat_ws('; ', CASE WHEN undated > 0 THEN
                 coalesce($dates, 'ordered_at: ' || undated || ' of ' || orders || ' orders have none') END,
                 CASE WHEN unpriced > 0 THEN
-                coalesce($totals, 'total: ' || unpriced || ' of ' || orders || ' orders have none') END), '') AS because
+                coalesce($totals, 'total: ' || unpriced || ' of ' || orders || ' orders have none') END,
+                CASE WHEN unknown > 0 THEN
+                'order_status: ' || unknown || ' of ' || unknown + stated || ' orders have one of unknown meaning' END),
+                '') AS because
         FROM totals
     )
-    SELECT c.customer_id, coalesce(orders, 0)::BIGINT AS order_count, coalesce(cancelled, 0)::BIGINT AS cancelled_count,
+    SELECT c.customer_id, CASE WHEN stated = 0 THEN NULL ELSE coalesce(orders, 0) END::BIGINT AS order_count,
+        CASE WHEN stated = 0 THEN NULL ELSE coalesce(cancelled, 0) END::BIGINT AS cancelled_count,
         CASE WHEN currencies = 1 AND has_totals THEN currency END AS currency,
         CASE WHEN currencies = 1 AND has_totals THEN amount END AS revenue,
         CASE WHEN has_totals THEN amounts END AS revenue_by_currency,
         CASE WHEN has_dates THEN first_at END AS first_ordered_at,
         CASE WHEN has_dates THEN last_at END AS last_ordered_at,
-        {is_active}, because AS unknown_because
+        {is_active}, coalesce(unknown, 0) AS unknown_orders, unknown_amount AS unknown_total,
+        because AS unknown_because
     FROM reconciled.customers c LEFT JOIN stated USING (customer_id)"""
 _IS_ACTIVE: Final = """
-    CASE WHEN last_past_date > $since_{days}::DATE THEN true WHEN coalesce(undated, 0) = 0 THEN false END
+    CASE WHEN last_past_date > $since_{days}::DATE THEN true
+        WHEN coalesce(undated, 0) = 0 AND coalesce(last_unknown_date <= $since_{days}::DATE, true) THEN false END
     AS is_active_{days}_days"""
 
 
 def reconcile_customer_orders(
     build: duckdb.DuckDBPyConnection, context: DateContext, unknown: Mapping[str, str] | None = None
 ) -> None:
-    """Makes `reconciled.customer_orders`. Orders that are cancelled or no longer listed do not count.
+    """Makes `reconciled.customer_orders`. Orders that are no sales or no longer listed do not count.
 
     Args:
         build: with the reconciled orders and customers.

@@ -42,6 +42,7 @@ from orderbridge.transforms.orders import (
     ORDER_CUSTOMERS,
     ORDERS,
     SHARE_FALL_MAX,
+    UNKNOWN_STATUS,
     WITNESS,
     OrderCustomers,
     order_customers,
@@ -236,6 +237,7 @@ def reconcile_orders(
         )
     if choice.amounts.is_ambiguous:
         unknown["total"] = f"total: {names['total']} has texts such as 1.234"
+    unknown["order_status"] = UNKNOWN_STATUS
     task = partial(
         orders_part,
         choice=replace(choice, unknown=unknown),

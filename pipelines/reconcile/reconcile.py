@@ -84,6 +84,7 @@ class ReconcileResult:
         fail_on: see `FailOn`.
         order_fields: the columns of the raw orders by the field that they hold; None where no column is known.
         proposed: those of `order_fields` that no setting names, with their evidence.
+        left_revenue: what a new version does not count as revenue any more, in lines; empty but after an upgrade.
         never_read: lists that the warehouse has no read of.
         match: with the ERP's customers; None without a file.
         variants: of the ERP compared with what was confirmed; None without a file.
@@ -101,6 +102,7 @@ class ReconcileResult:
     fail_on: FailOn = "error"
     order_fields: dict[str, str | None] = field(default_factory=dict)
     proposed: dict[str, str] = field(default_factory=dict)
+    left_revenue: list[str] = field(default_factory=list)
     never_read: list[str] = field(default_factory=list)
     match: MatchSummary | None = None
     variants: VariantSummary | None = None
@@ -300,6 +302,7 @@ class Reconciling:
             _record_entity(inputs, result, name, entity, found_before)
             result.order_fields |= entity.order_fields
             result.proposed |= entity.proposed
+            result.left_revenue += entity.left_revenue
             if entity.dates is not None:
                 observed.append(("date_format", f"{name}: {entity.dates.form}"))
                 read[name] = entity.dates

@@ -111,6 +111,7 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
         ],
         "new_findings": [asdict(one) for one in new],
         "new_questions": reconciled.new_questions if reconciled else [],
+        "left_revenue": reconciled.left_revenue if reconciled else [],
         "left_out": list(pulled.left_out),
         "ledger_problem": pulled.ledger_problem,
         "findings": dict(reconciled.severities) if reconciled else {},
@@ -144,6 +145,7 @@ def _text(summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
             + ", ".join(f"{count} {name}" for name, count in summary["findings"].items())
         )
         lines += [f"  {one}" for one in findings]
+    lines += summary["left_revenue"]
     lines += [
         f"new question: orderbridge questions {question}" for question in summary["new_questions"]
     ]

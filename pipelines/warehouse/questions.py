@@ -61,6 +61,7 @@ class RunQuestions:
 
     Attributes:
         answers: in force, by the id of the question: given ones, else the assumptions of earlier runs.
+        assumptions: those of earlier runs, also where there is an answer.
     """
 
     def __init__(
@@ -69,9 +70,9 @@ class RunQuestions:
         """Reads the assumptions of a build with the tables of `ops`."""
         ((remembered,),) = build.execute("SELECT count(*) FROM ops.questions").fetchall()
         self._is_first = remembered == 0
-        self._assumptions = _without_changed(_assumptions(build), accepted)
+        self.assumptions = _without_changed(_assumptions(build), accepted)
         self._decided: dict[str, Question] = {}
-        self.answers: dict[str, Answer] = {**self._assumptions, **given}
+        self.answers: dict[str, Answer] = {**self.assumptions, **given}
 
     def add(self, *decided: Question | None) -> None:
         """Keeps questions that a step has decided; None is none."""
@@ -91,7 +92,7 @@ class RunQuestions:
         known = first_asked(build)
         asked = [one for one in self.decided if one.is_asked]
         asked_ids = {one.id for one in asked}
-        remembered: dict[str, Answer | None] = dict(self._assumptions)
+        remembered: dict[str, Answer | None] = dict(self.assumptions)
         remembered.update({one.id: self._assumption(one, at) for one in self.decided})
         for key, answer in remembered.items():
             seen = (run_id, at) if key in asked_ids else (None, None)
@@ -105,8 +106,10 @@ class RunQuestions:
 
     def _assumption(self, decided: Question, at: datetime) -> Answer | None:
         """The assumption to remember: that of earlier runs, or the proposal that came into force."""
-        known = self._assumptions.get(decided.id)
+        known = self.assumptions.get(decided.id)
         evidence = decided.evidence
+        if evidence.is_table:
+            return _table_assumption(known, evidence, at)
         if known is not None and known.about not in ("", evidence.about):
             known = None
         if known is not None and known.rival == ANY_RIVAL:
@@ -130,6 +133,15 @@ def _remembered_row(
     share = answer.share
     counts = {} if share is None else {"fits": share.hits, "rows": share.rows}
     return {**row, **nothing, **known, **depends, **counts}
+
+
+def _table_assumption(known: Answer | None, evidence: Evidence, at: datetime) -> Answer | None:
+    """The rows of a table that are assumed: those of earlier runs stay, and new ones are added."""
+    if evidence.proposal is None:
+        return None
+    if known is None or known.about != evidence.about:
+        known = Answer("", ASSUMPTION, at, about=evidence.about)
+    return replace(known, value=evidence.proposal)
 
 
 def _assumptions(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:

@@ -12,7 +12,8 @@ SELECT c.customer_id, c.erp_code, c.full_name AS name, c.email_normalized AS ema
     CAST(CASE WHEN o.order_count = 0 THEN 0 ELSE o.revenue END AS DECIMAL(38, 2)) AS revenue, o.first_ordered_at,
     o.last_ordered_at, o.is_active_30_days, o.is_active_90_days, o.is_active_365_days,
     coalesce(o.unknown_because, CASE WHEN o.order_count > 0 AND o.revenue IS NULL AND o.revenue_by_currency IS NOT NULL
-        THEN 'revenue: several currencies' END) AS unknown_because, o.revenue_by_currency
+        THEN 'revenue: several currencies' END) AS unknown_because, o.revenue_by_currency, o.unknown_orders,
+    CAST(o.unknown_total AS DECIMAL(38, 2)) AS unknown_total
 FROM reconciled.customers c LEFT JOIN reconciled.customer_orders o ON o.customer_id = c.customer_id
 WHERE NOT c.is_missing;
 
@@ -20,23 +21,28 @@ CREATE OR REPLACE VIEW bi.orders AS
 SELECT o.order_id, o.ordered_at, o.ordered_date, o.customer_id,
     c.full_name AS customer_name, o.customer_status, c.price_list_name, o.order_status,
     o.is_cancelled, o.currency, CAST(o.total AS DECIMAL(38, 2)) AS total,
-    CAST(CASE WHEN o.is_cancelled THEN 0 ELSE o.total END AS DECIMAL(38, 2)) AS revenue, o.unknown_because
+    CAST(CASE WHEN o.is_sale THEN o.total WHEN NOT o.is_sale THEN 0 END AS DECIMAL(38, 2)) AS revenue,
+    o.unknown_because, o.status_class, o.is_sale
 FROM reconciled.orders o LEFT JOIN reconciled.customers c ON c.customer_id = o.customer_id
 WHERE NOT o.is_missing;
 
 CREATE OR REPLACE VIEW bi.order_lines AS
 SELECT l.order_id, l.line_number, o.ordered_at, o.ordered_date, o.customer_id, o.customer_name, l.product,
     l.quantity, l.unit_price, CAST(l.line_total AS DECIMAL(38, 2)) AS line_total, o.currency, o.is_cancelled,
-    CAST(CASE WHEN o.is_cancelled THEN 0 WHEN l.line_total IS NOT NULL THEN l.line_total
+    CAST(CASE WHEN o.is_sale IS NULL THEN NULL WHEN NOT o.is_sale THEN 0
+        WHEN l.line_total IS NOT NULL THEN l.line_total
         WHEN abs(l.quantity) < 1000000000 AND abs(l.unit_price) < 1000000000
-            THEN l.quantity * l.unit_price END AS DECIMAL(38, 2)) AS revenue, l.product_name
+            THEN l.quantity * l.unit_price END AS DECIMAL(38, 2)) AS revenue, l.product_name,
+    o.status_class, o.is_sale
 FROM reconciled.order_lines l JOIN bi.orders o ON o.order_id = l.order_id;
 
 CREATE OR REPLACE VIEW bi.top_products AS
 SELECT coalesce(product, product_name) AS product, max(product_name) AS product_name, currency,
-    count(DISTINCT order_id) AS orders, sum(quantity) AS quantity, sum(revenue) AS revenue,
-    max(ordered_date) AS last_ordered_date
-FROM bi.order_lines WHERE NOT is_cancelled GROUP BY coalesce(product, product_name), currency;
+    nullif(count(DISTINCT CASE WHEN is_sale THEN order_id END), 0) AS orders,
+    sum(CASE WHEN is_sale THEN quantity END) AS quantity, sum(revenue) AS revenue,
+    max(CASE WHEN is_sale THEN ordered_date END) AS last_ordered_date,
+    count(DISTINCT CASE WHEN is_sale IS NULL THEN order_id END) AS unknown_orders
+FROM bi.order_lines WHERE is_sale IS NULL OR is_sale GROUP BY coalesce(product, product_name), currency;
 
 CREATE OR REPLACE VIEW bi.regular_customers AS
 SELECT d.customer_id, max(d.customer_name) AS customer_name, max(d.price_list_name) AS price_list_name,
@@ -52,33 +58,36 @@ FROM (
     FROM (
         SELECT customer_id, ordered_date, max(customer_name) AS customer_name,
             max(price_list_name) AS price_list_name
-        FROM bi.orders WHERE customer_status = 'matched' AND NOT is_cancelled AND ordered_date IS NOT NULL
+        FROM bi.orders WHERE customer_status = 'matched' AND is_sale AND ordered_date IS NOT NULL
         GROUP BY customer_id, ordered_date
     ) AS o CROSS JOIN bi.as_of a WHERE o.ordered_date <= a.today
 ) AS d GROUP BY d.customer_id HAVING count(*) >= 4;
 
 CREATE OR REPLACE VIEW bi.revenue_by_price_list AS
 SELECT CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, h.price_list_id,
-    max(l.name) AS price_list_name, o.currency, count(*) AS orders, sum(o.revenue) AS revenue,
+    max(l.name) AS price_list_name, o.currency, nullif(count(o.is_sale), 0) AS orders, sum(o.revenue) AS revenue,
     CAST(sum(CASE WHEN o.ordered_at < h.valid_from THEN 1 ELSE 0 END) AS BIGINT) AS assumed_orders,
     CASE WHEN count(h.customer_id) = 0 THEN 'no known customer' WHEN h.price_list_id IS NULL THEN 'default'
         ELSE coalesce(max(l.name), 'not listed: ' || h.price_list_id) END AS price_list,
-    count(*) - count(o.revenue) AS unpriced_orders
+    count(o.is_sale) - count(o.revenue) AS unpriced_orders, count(*) - count(o.is_sale) AS unknown_orders,
+    sum(CASE WHEN o.is_sale IS NULL THEN o.total END) AS unknown_total
 FROM bi.orders o LEFT JOIN reconciled.customer_history h ON h.customer_id = o.customer_id
     AND (h.valid_from <= o.ordered_at OR h.version = 1) AND (h.valid_to IS NULL OR o.ordered_at < h.valid_to)
 LEFT JOIN reconciled.price_lists l ON l.price_list_id = h.price_list_id
-WHERE NOT o.is_cancelled AND o.ordered_date IS NOT NULL
+WHERE (o.is_sale IS NULL OR o.is_sale) AND o.ordered_date IS NOT NULL
 GROUP BY CAST(date_trunc('month', o.ordered_date) AS DATE), h.price_list_id, o.currency, h.customer_id IS NULL;
 
 CREATE OR REPLACE VIEW bi.revenue_by_day AS
-SELECT ordered_date, currency, CAST(sum(CASE WHEN is_cancelled THEN 0 ELSE 1 END) AS BIGINT) AS orders,
-    CAST(sum(CASE WHEN is_cancelled THEN 1 ELSE 0 END) AS BIGINT) AS cancelled_orders,
-    CASE WHEN count(customer_status) > 0
-        THEN count(DISTINCT CASE WHEN NOT is_cancelled THEN customer_id END) END AS customers,
-    CASE WHEN min(CASE WHEN is_cancelled THEN 1 ELSE 0 END) = 1 THEN 0
-        ELSE sum(CASE WHEN NOT is_cancelled THEN total END) END AS revenue,
-    CAST(sum(CASE WHEN NOT is_cancelled AND total IS NULL THEN 1 ELSE 0 END) AS BIGINT) AS unpriced_orders,
-    max(unknown_because) AS unknown_because
+SELECT ordered_date, currency,
+    CASE WHEN count(is_sale) > 0 THEN count(CASE WHEN is_sale THEN 1 END) END AS orders,
+    CASE WHEN count(is_sale) > 0 THEN count(CASE WHEN is_cancelled THEN 1 END) END AS cancelled_orders,
+    CASE WHEN count(customer_status) > 0 AND count(is_sale) > 0
+        THEN count(DISTINCT CASE WHEN is_sale THEN customer_id END) END AS customers,
+    CASE WHEN count(is_sale) > 0 AND count(CASE WHEN is_sale THEN 1 END) = 0 THEN 0
+        ELSE sum(CASE WHEN is_sale THEN total END) END AS revenue,
+    count(CASE WHEN is_sale AND total IS NULL THEN 1 END) AS unpriced_orders,
+    max(unknown_because) AS unknown_because, count(*) - count(is_sale) AS unknown_orders,
+    sum(CASE WHEN is_sale IS NULL THEN total END) AS unknown_total
 FROM bi.orders WHERE ordered_date IS NOT NULL GROUP BY ordered_date, currency;
 
 CREATE OR REPLACE VIEW bi.promotions AS

@@ -6,6 +6,7 @@ the setting and never shows the value. Each check accepts its own result.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,24 @@ def text(what: str) -> Check:
                 f"{name} is not {what}", "Put it in quotes, or leave it out for the default."
             )
         return value.strip()
+
+    return check
+
+
+def table(*words: str) -> Check:
+    """Rows with one of these words each, `PAID=sale,PENDING=open`; a row with a comma in it is in double quotes."""
+    hint = f"Write VALUE=WORD, separated by commas; the words are {', '.join(words)}."
+
+    def check(name: str, value: object) -> str:
+        rows = []
+        if isinstance(value, str):
+            rows = [row for line in csv.reader([value], skipinitialspace=True) for row in line]
+        decided = [row.rpartition("=") for row in rows]
+        if not decided or not all(
+            row.strip() and word.strip() in words for row, _, word in decided
+        ):
+            raise UsageError(f"{name} is not a table of values and words", hint)
+        return str(value).strip()
 
     return check
 

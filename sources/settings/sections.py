@@ -28,6 +28,7 @@ Environment = Literal["sandbox", "production"]
 CustomerNotation = Literal["ids", "codes"]
 TotalUnit = Literal["units", "cents"]
 DateOrder = Literal["day_first", "month_first"]
+StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
 CursorAfterEnd = Literal["end", "more"]
 EmptyArray = Literal["empty_page", "broken"]
 
@@ -51,6 +52,15 @@ _OF_TIMES: Final = (
 )
 _OF_TOTALS: Final = (
     "bi.orders.total",
+    "bi.orders.revenue",
+    "bi.revenue_by_day.revenue",
+    "bi.revenue_by_price_list.revenue",
+    "bi.customers.revenue",
+)
+_OF_STATUSES: Final = (
+    "bi.orders.status_class",
+    "bi.orders.is_sale",
+    "bi.orders.is_cancelled",
     "bi.orders.revenue",
     "bi.revenue_by_day.revenue",
     "bi.revenue_by_price_list.revenue",
@@ -265,7 +275,16 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         "status",
         default=None,
         asks="Which column of raw.orders has the status?",
-        holds_up=("bi.orders.order_status", "bi.orders.is_cancelled"),
+        holds_up=("bi.orders.order_status", "bi.orders.is_sale", "bi.orders.is_cancelled"),
+    )
+    statuses: str | None = setting(
+        checks.table(*get_args(StatusClass)),
+        "what each value of the status means: `sale`, `open` (not yet), `cancelled`, `refunded` or `test`; others are "
+        "detected by their words",
+        "PAID=sale,PENDING=open",
+        default=None,
+        asks="What does each status mean: sale, open (not yet a sale), cancelled, refunded or test?",
+        holds_up=_OF_STATUSES,
     )
     cancelled: str | None = setting(
         checks.text("values of the status, separated by commas"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 import pandas as pd
@@ -17,7 +18,8 @@ from orderbridge.transforms.frames import BIGINT, TEXT, column, frame
 from orderbridge.transforms.keys import BOOKKEEPING
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice, OrderFields
 from orderbridge.transforms.questions import Answer
-from tests.pipelines.reconcile.in_parts import NIGHT, choose_fields
+from orderbridge.transforms.statuses import StatusEvidence, classes_in_force, proposed_classes
+from tests.pipelines.reconcile.in_parts import NIGHT, choose_fields, folded
 
 CUSTOMERS = frame(
     ORDERING_CUSTOMERS,
@@ -200,7 +202,7 @@ def test_the_notation_that_is_set_decides_which_column_is_chosen() -> None:
 def test_cancelled_orders_that_cannot_be_recognized_are_found() -> None:
     of_column = "candidates: {} (60 of 60 have one of {} values)".format
     for columns, value, found in (
-        ("number: status_id", None, [f"values without a letter; {of_column('status_id', 4)}"]),
+        ("number: status_id", None, []),  # asked, value by value
         ("rare: cancel_reason", None, ["no column is proven; candidates: cancel_reason"]),
         ("rare: cancelled_at", None, []), ("state: status", None, []), ("state: status", "CANCELLED", []),
         ("state: status", "9", [f"no order has a value of reconcile.order_cancelled; {of_column('status', 2)}"]),
@@ -423,23 +425,28 @@ def test_only_columns_named_after_a_cancellation_or_status_are_related() -> None
     names = (
         "is_cancelled", "cancelled_at", "fecha_anulacion", "state", "financial_status", "status", "cancel_reason",
         "cancellation_requested_at", "customer__is_cancelled", "order__voided", "return_address", "updated_at",
+        "is_test", "test", "test_name", "situacao",
     )  # fmt: skip
     assert related_columns(names, "status") == {
         "is_cancelled": "flag", "cancelled_at": "time", "fecha_anulacion": "time", "state": "status",
-        "financial_status": "payment", "order__voided": "flag",
+        "financial_status": "payment", "order__voided": "flag", "is_test": "test", "test": "test", "situacao": "status",
     }  # fmt: skip
 
 
 def read(
-    values: Mapping[str, Sequence[str | None]], setting: tuple[str, ...] | None = None
-) -> tuple[list[bool], dict[str, int]]:
+    values: Mapping[str, Sequence[str | None]],
+    setting: tuple[str, ...] | None = None,
+    answered: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[list[str], dict[str, int]]:
     words = {name: {word for word in of if word is not None} for name, of in values.items()}
-    found = Cancellation.of("status", words, setting)
+    known = StatusEvidence("status", tuple(words.pop("status")), cancelled=folded(setting))
+    classes = classes_in_force({**proposed_classes(known, {}, {}), **answered}, None)
+    found = Cancellation.of("status", words, is_status_alone=setting is not None)
     texts: dict[str, pd.Series[Any]] = {
-        name: column(pa.array(values[name], pa.string())) for name in found.witnesses
+        name: column(pa.array(of, pa.string())) for name, of in values.items()
     }
-    is_cancelled, contrary = found.read(texts, "status", len(next(iter(values.values()))))
-    return is_cancelled.tolist(), dict(contrary)
+    status_class, contrary = found.with_classes(classes).read(texts, texts["status"])
+    return status_class.tolist(), dict(contrary)
 
 
 def test_any_column_cancels_and_those_that_contradict_it_are_counted() -> None:
@@ -450,13 +457,30 @@ def test_any_column_cancels_and_those_that_contradict_it_are_counted() -> None:
         "financial_status": ["paid", "paid", "paid", "refunded"],
         "state": ["open", "open", "closed", "open"],  # says it of no order, so it contradicts none
     }
-    assert read(values) == ([True, True, False, True], {"status": 1})
+    assert read(values) == (["cancelled", "cancelled", "sale", "refunded"], {"status": 1})
     del values["is_cancelled"], values["cancelled_at"]
-    assert read(values) == ([True, False, False, True], {})
+    assert read(values) == (["cancelled", "sale", "sale", "refunded"], {})
 
 
 def test_the_values_of_the_setting_alone_decide() -> None:
     values = {"status": ["9", "CANCELLED", "5"], "is_cancelled": ["false", "true", "false"]}
-    assert read(values, ("9",)) == ([True, False, False], {"is_cancelled": 2})
-    found = Cancellation.of("status", {"status": {"x"}}, ("9",))
-    assert not found.is_found({"x"})
+    assert read(values, ("9",)) == (["cancelled", "sale", "sale"], {"is_cancelled": 2})
+
+
+def test_a_test_is_no_sale_unless_an_answer_says_so() -> None:
+    values: dict[str, list[str | None]] = {
+        "status": ["paid", "cancelled", "paid", "7", "8"],
+        "test": ["true", "true", "false", "true", None],
+    }
+    assert read(values)[0] == ["test", "test", "sale", "test", "unknown"]
+    assert read(values, answered={"test: true": "sale"})[0][0] == "sale"
+
+
+def test_a_column_of_refunds_says_that_an_order_is_refunded() -> None:
+    values: dict[str, list[str | None]] = {
+        "status": ["paid", "paid", "8"],
+        "is_refunded": ["true", "false", "true"],
+    }
+    assert read(values) == (["refunded", "sale", "refunded"], {})
+    values = {"status": ["refunded", "refunded"], "cancelled_at": ["2026-01-01", None]}
+    assert read(values)[0] == ["cancelled", "refunded"]

@@ -83,7 +83,8 @@ def test_an_order_has_our_columns_then_its_own() -> None:
     expected = {
         "order_id": "o0", "customer_id": "1", "customer_status": "matched", "total": Decimal("12.5"),
         "ordered_at": datetime(2026, 1, 1, 10, tzinfo=UTC), "order_status": "paid", "currency": "PEN",
-        "is_cancelled": False, "is_missing": False, "ordered_date": date(2026, 1, 1), "at": "2026-01-01T10:00:00Z",
+        "is_cancelled": False, "status_class": "sale", "is_sale": True,
+        "is_missing": False, "ordered_date": date(2026, 1, 1), "at": "2026-01-01T10:00:00Z",
         "money": "pen", "state": "paid", "sum": Decimal("12.5"), "who": 1,
     }  # fmt: skip
     assert_frame_equal(
@@ -366,13 +367,46 @@ def test_revenue_is_by_customer_and_currency_without_cancelled_and_missing_order
     *ana, first, last = (datetime.fromisoformat(f"{day}T10:00:00Z") for day in dates)
     yes, no, year = (True,) * 3, (False,) * 3, (False, False, True)
     expected = [
-        ("1", 2, 1, "PEN", Decimal("12.75"), '{"PEN": "12.75"}', *ana, *yes, None),
-        ("2", 2, 0, None, None, '{"PEN": "7", "USD": "5"}', first, last, *year, None),
-        ("3", 0, 1, None, None, None, None, None, *no, None),
-        ("4", 0, 0, None, None, None, None, None, *no, None),
+        ("1", 2, 1, "PEN", Decimal("12.75"), '{"PEN": "12.75"}', *ana, *yes, 0, None, None),
+        ("2", 2, 0, None, None, '{"PEN": "7", "USD": "5"}', first, last, *year, 0, None, None),
+        ("3", 0, 1, None, None, None, None, None, *no, 0, None, None),
+        ("4", 0, 0, None, None, None, None, None, *no, 0, None, None),
     ]
     rows = [dict(zip(CUSTOMER_ORDERS, row, strict=True)) for row in expected]
     assert_frame_equal(ordered, frame(CUSTOMER_ORDERS, rows))
+
+
+def test_orders_of_an_unknown_status_are_in_no_sum_and_stand_beside_it() -> None:
+    at, old = "2026-02-01T10:00:00", "2025-01-05T10:00:00"
+    rows = (
+        (1, at, "10", "paid", "PEN"), (1, at, "5", "7", "PEN"), (1, at, "3", "pending", "PEN"),
+        (2, at, "8", "7", "PEN"),
+        (3, old, "9", "7", "PEN"), (3, at, "2", "cancelled", "PEN"), (3, at, "4", "draft", "PEN"),
+    )  # fmt: skip
+    result = made(*rows)
+    assert values(result.orders, "status_class", "is_sale", "is_cancelled") == [
+        ("sale", True, False), ("unknown", None, None), ("open", False, False), ("unknown", None, None),
+        ("unknown", None, None), ("cancelled", False, True), ("open", False, False),
+    ]  # fmt: skip
+    ordered = customer_orders(result.orders, CUSTOMERS[:4], IN_UTC)
+    names = (
+        "order_count",
+        "cancelled_count",
+        "revenue",
+        "is_active_30_days",
+        "unknown_orders",
+        "unknown_total",
+    )
+    assert values(ordered, *names) == [
+        (1, 0, Decimal(10), True, 1, Decimal(5)),
+        (None, None, None, None, 1, Decimal(8)),  # nothing is known of the only order
+        (0, 1, None, False, 1, Decimal(9)),
+        (0, 0, None, False, 0, None),
+    ]
+    unknown = "order_status: 1 of {} orders have one of unknown meaning".format
+    reasons = ordered["unknown_because"].fillna("").tolist()
+    assert reasons == [unknown(3), unknown(1), unknown(3), ""]
+    assert "status_unknown" in set(result.findings["rule"])
 
 
 def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date() -> None:
@@ -428,6 +462,8 @@ def test_lines_have_customer_date_and_currency_of_their_order_and_their_own_colu
         "customer_id": "1",
         "currency": "PEN",
         "is_cancelled": False,
+        "status_class": "sale",
+        "is_sale": True,
         "ordered_at": at,
     }
     expected = [

@@ -17,6 +17,7 @@ from tests.pipelines.bridge import Bridge, Done
 
 TOTAL = "reconcile.order_total"
 STATUS = "reconcile.order_status"
+STATUSES = "reconcile.order_statuses"
 SETTINGS = """
 [reconcile]
 timezone = "America/Lima"
@@ -62,7 +63,7 @@ def test_an_assumption_is_listed_shown_and_confirmed_and_then_nothing_is_asked(
 ) -> None:
     listed = run(gross, "questions")
     assert (listed.code, listed.err) == (0, "")
-    assert f"assumed       {TOTAL}  total is used" in listed.out
+    assert f"assumed       {TOTAL}     total is used" in listed.out
     shown = run(gross, f"questions {TOTAL}").out
     assert "30 of 30 are decimal numbers" in shown
     assert f"to answer: orderbridge answer {TOTAL} grand_total" in shown
@@ -102,7 +103,7 @@ def test_what_rests_on_an_assumption_carries_a_mark_until_it_is_confirmed(gross:
             f"\u2248 assumed, not confirmed: {TOTAL} = total" in str(gross.one(comment)),
             "<h2>Orders \u2248</h2>" in page,
             f"{TOTAL} = total; see orderbridge questions" in page,
-            "\u2248 questions: 1 assumed; see orderbridge questions" in run(gross, "status").out,
+            "\u2248 questions: 2 assumed; see orderbridge questions" in run(gross, "status").out,
         ]
 
     assert marks() == [True] * 4
@@ -112,6 +113,40 @@ def test_what_rests_on_an_assumption_carries_a_mark_until_it_is_confirmed(gross:
     known = {name for (name,) in gross.rows(columns)}
     held_up = {name for one in SETTINGS_TABLE.values() for name in one.holds_up if "." in name}
     assert held_up - known == set()
+
+
+def test_single_statuses_are_answered_and_the_others_stay_as_they_are(gross: Bridge) -> None:
+    def statuses() -> dict[str, bool | None]:
+        return dict(gross.rows("SELECT DISTINCT order_status, is_sale FROM reconciled.orders"))
+
+    def state() -> object:
+        return gross.one(f"SELECT state FROM reconciled.meanings WHERE question = '{STATUSES}'")
+
+    change = (
+        "UPDATE raw.orders SET status = ['paid', 'pending', '7', 'cancelled'][id[-1:]::INT % 4 + 1]"
+    )
+    update(gross, change)
+    reconcile()
+    assert (state(), statuses()) == (
+        "open",
+        {"paid": True, "pending": False, "7": None, "cancelled": False},
+    )
+    shown = run(gross, f"questions {STATUSES}").out
+    assert "not known: 7" in shown
+    assert "pending=open" in shown
+    assert " orders, " in shown
+    assert run(gross, f"answer {STATUSES} 7=sale").code == 0
+    assert run(gross, f"answer {STATUSES} PENDING=sale --now").code == 0
+    assert (state(), statuses()) == (
+        "assumed",
+        {"paid": True, "pending": True, "7": True, "cancelled": False},
+    )
+    assert "7=sale" in str(read_answers().answers[STATUSES].value)
+    assert run(gross, "answer --proposed --now").code == 0
+    assert (state(), statuses()["pending"]) == ("answered", True)
+    assert run(gross, f"answer {STATUSES} 7=sold").code == 2
+    assert run(gross, f"answer {STATUSES} --withdraw --now").code == 0
+    assert (state(), statuses()["pending"], statuses()["7"]) == ("open", False, None)
 
 
 def test_an_answer_that_a_setting_overrides_is_named(gross: Bridge) -> None:

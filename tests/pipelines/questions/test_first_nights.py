@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -28,6 +29,8 @@ AS_0_3 = (
     "DROP TABLE reconciled.meanings",
     "ALTER TABLE ops.runs DROP COLUMN answers_hash",
     "UPDATE ops.runs SET version = '0.3.0'",
+    "ALTER TABLE reconciled.orders DROP COLUMN status_class",
+    "ALTER TABLE reconciled.orders DROP COLUMN is_sale",
     "UPDATE ops.order_fields SET notation = 'ids'",
     "INSERT INTO ops.order_fields BY NAME SELECT * REPLACE ('total_unit' AS field, 'whole' AS column_name) "
     "FROM ops.order_fields WHERE field = 'total'",
@@ -78,6 +81,39 @@ def test_three_nights_without_an_answer_end_as_before_and_change_no_figure_and_n
         assert files_of(old.folder / ".dlt") == before
     assumed = dict(old.rows("SELECT question, assumption FROM ops.questions"))
     assert (assumed[TOTAL], assumed["reconcile.order_customer_notation"]) == ("total", "ids")
+
+
+def test_what_leaves_the_revenue_is_reported_once_with_both_sums_and_the_answer_that_counts_it(
+    old: Bridge,
+) -> None:
+    """0.3.0 counted whatever its words did not call cancelled: pending orders, and numbers."""
+    status = "['DELIVERED', 'PENDING', '7'][id[-1:]::INT % 3 + 1]"
+    update(
+        old,
+        f"UPDATE raw.orders SET status = {status}",
+        f"UPDATE reconciled.orders SET is_cancelled = false, order_status = {status.replace('id[', 'order_id[')}",
+    )
+    counted = old.one("SELECT sum(total) FROM reconciled.orders")
+    pending = old.one("SELECT sum(total) FROM reconciled.orders WHERE order_status = 'PENDING'")
+    revenue = "SELECT sum(revenue) FROM bi.revenue_by_day"
+    months = "SELECT count(*) FROM reconciled.exceptions WHERE rule = 'revenue_left'"
+    done = night(old)
+    assert (done.code, done.err) == (0, "")
+    assert "not counted as revenue any more" in done.out
+    assert old.one(revenue) == counted - pending
+    dated = "SELECT count(DISTINCT strftime(ordered_date, '%Y-%m')) FROM reconciled.orders WHERE NOT is_sale"
+    assert old.one(months) == old.one(dated) > 0
+    again = night(old)
+    assert (again.code, old.one(months)) == (0, 0)
+    assert "not counted as revenue any more" not in again.out
+    (command,) = re.findall(r"to count them: orderbridge (.*)", done.out)
+    assert night(old, command).code == 0
+    assert (night(old).code, old.one(revenue)) == (0, counted)
+    # what comes later is asked, and nothing else changes
+    update(old, "UPDATE raw.orders SET status = '8' WHERE id = (SELECT min(id) FROM raw.orders)")
+    later = night(old, "reconcile --log json")
+    assert (later.code, "status_unknown" in later.out) == (0, True)
+    assert old.one("SELECT count(*) FROM reconciled.orders WHERE is_sale IS NULL") == 1
 
 
 def test_a_first_run_ends_with_what_is_assumed_and_open_and_a_second_one_does_not(

@@ -24,7 +24,7 @@ from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orde
 from orderbridge.pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
 from orderbridge.pipelines.reconcile.parts import Findings, Parts, folder_of
 from orderbridge.transforms.amount_unit import UNIT
-from orderbridge.transforms.cancelled import Cancellation
+from orderbridge.transforms.cancelled import NO_STATUS, Cancellation
 from orderbridge.transforms.customer_evidence import NOTATION
 from orderbridge.transforms.customer_index import CustomerIndex
 from orderbridge.transforms.dates import DateContext
@@ -39,6 +39,7 @@ from orderbridge.transforms.order_fields import (
 )
 from orderbridge.transforms.order_fields import choose_fields as choose
 from orderbridge.transforms.questions import ASSUMPTION, Answer
+from orderbridge.transforms.statuses import StatusEvidence, classes_in_force, proposed_classes
 
 
 @cache
@@ -96,10 +97,15 @@ def orders(
 ) -> Orders:
     """The orders, by id. Their status alone says whether they are cancelled."""
     status, amounts = fields.order_status, AmountEvidence()
-    words = {status: texts_of(raw[status]).dropna().unique()} if status is not None else {}
+    words: list[str] = []
+    if status is not None:
+        words = texts_of(raw[status]).fillna(NO_STATUS).unique().tolist()
     if fields.total is not None:
         amounts.add(raw[fields.total])
-    cancellation = Cancellation.of(status, words, cancelled_values)
+    known = StatusEvidence(status, tuple(words), cancelled=folded(cancelled_values))
+    classes = classes_in_force(proposed_classes(known, {}, {}), None)
+    alone = cancelled_values is not None
+    cancellation = Cancellation.of(status, {}, is_status_alone=alone).with_classes(classes)
     choice = FieldChoice(fields, amounts, cancellation)
     with build_of(part_rows, raw__orders=raw) as tables:
         of_build = RawOrders.of(tables)
@@ -109,6 +115,10 @@ def orders(
         made = rows_of(tables, "reconciled.orders", "order_id")
         value = found.notation.value if found.notation is not None else None
         return Orders(made, found_in(tables), dates.form, found.matched_share, value)
+
+
+def folded(values: tuple[str, ...] | None) -> frozenset[str] | None:
+    return None if values is None else frozenset(map(str.casefold, values))
 
 
 NIGHT: Final = datetime(2026, 1, 5, tzinfo=UTC)

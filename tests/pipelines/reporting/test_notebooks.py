@@ -84,10 +84,11 @@ def query(name: str, part: str) -> str:
 def test_revenue_is_by_currency_and_without_cancelled_orders(warehouse: Path) -> None:
     change(
         warehouse,
-        """UPDATE reconciled.orders SET order_status = 'CONFIRMED', is_cancelled = false, currency = 'PEN', total = 10;
+        """UPDATE reconciled.orders SET order_status = 'CONFIRMED', is_cancelled = false, is_sale = true,
+            currency = 'PEN', total = 10;
             UPDATE reconciled.orders SET currency = 'USD', total = 7777
             WHERE order_id = (SELECT max(id) FROM raw.orders);
-            UPDATE reconciled.orders SET order_status = 'CANCELLED', is_cancelled = true, total = 8888
+            UPDATE reconciled.orders SET order_status = 'CANCELLED', is_cancelled = true, is_sale = false, total = 8888
             WHERE order_id = (SELECT min(id) FROM raw.orders)""",
     )
     tables = run(NAMES[2], warehouse)

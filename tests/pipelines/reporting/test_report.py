@@ -186,7 +186,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             f"""DELETE FROM ops.coverage WHERE resource = 'promotions'; DELETE FROM reconciled.price_lists;
             UPDATE ops.coverage SET ended_at = ended_at + INTERVAL 1 DAY WHERE resource = 'price_lists';
             UPDATE reconciled.orders SET total = 10, order_status = order_id, is_cancelled = false,
-                ordered_at = {RUN} + INTERVAL 2 DAY, currency = CASE
+                is_sale = true, ordered_at = {RUN} + INTERVAL 2 DAY, currency = CASE
                 order_id WHEN (SELECT min(order_id) FROM reconciled.orders) THEN '€' ELSE
                 CASE WHEN number % 2 = 0 THEN 'Euros' END END;
             UPDATE reconciled.customer_orders SET is_active_30_days = NULL, is_active_365_days = NULL""",
@@ -218,6 +218,7 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(
         """UPDATE ops.runs SET ended_at = '2026-03-20 10:00:00Z'; DELETE FROM reconciled.orders;
         INSERT INTO reconciled.orders BY NAME SELECT days || currency || total AS order_id, currency, total,
             '2026-03-20 10:00:00Z'::TIMESTAMPTZ - to_days(days) AS ordered_at, total = 7 AS is_cancelled,
+            NOT is_cancelled AS is_sale,
             if(is_cancelled, 'Cancelled', 'DELIVERED') AS order_status, false AS is_missing,
             'matched' AS customer_status
         FROM (VALUES (2, 'EUR', 10.25), (29, 'EUR', 10.25), (2, 'EUR', 7), (0, 'ANA <b>', 10.25),
@@ -261,7 +262,7 @@ def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(wareh
             ('possible', 4), ('matched', 9), ('matched', 9), ('matched', 10)) AS t (status, weight);
         UPDATE reconciled.orders SET ordered_at = (SELECT max(ended_at) FROM ops.runs) - to_days(n::INTEGER),
             customer_id = (SELECT min(customer_id) FROM reconciled.customers), customer_status = 'matched',
-            is_cancelled = false
+            is_cancelled = false, is_sale = true
         FROM (SELECT order_id, 29 + row_number() OVER (ORDER BY order_id) AS n FROM reconciled.orders) AS nth
         WHERE nth.order_id = orders.order_id;
         UPDATE reconciled.customers SET price_list_id = 'L9', price_list_name = NULL;

@@ -54,6 +54,7 @@ def order(number: str, day: date, customer: str = "1", **more: Any) -> dict[str,
         "customer_status": "matched",
         "total": Decimal(10),
         "is_cancelled": False,
+        "is_sale": not more.get("is_cancelled", False),
         "is_missing": False,
     }
     return values | stated | more
@@ -95,6 +96,44 @@ def test_top_products_are_by_quantity_and_price_where_no_total_is_sent(
     assert build.execute("SELECT revenue FROM bi.order_lines WHERE order_id = 'c'").fetchall() == [
         (0,)
     ]
+
+
+def test_revenue_leaves_out_what_is_no_sale_and_says_what_is_unknown(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    known, mixed, unknown = (date(2026, 6, day) for day in (1, 2, 3))
+    nothing: dict[str, Any] = {"is_sale": None, "is_cancelled": None, "status_class": "unknown"}
+    insert(
+        build,
+        "reconciled.orders",
+        order("open", known, is_sale=False, status_class="open"),
+        order("sale", mixed, status_class="sale"),
+        order("odd", mixed, **nothing),
+        order("odd too", unknown, **nothing, total=Decimal(7)),
+    )
+    for number in ("open", "sale", "odd", "odd too"):
+        amounts = {"quantity": Decimal(1), "unit_price": Decimal(3)}
+        insert(build, "reconciled.order_lines", {"order_id": number, "product": number, **amounts})
+    days = """
+        SELECT ordered_date, orders, cancelled_orders, customers, revenue, unknown_orders, unknown_total
+        FROM bi.revenue_by_day ORDER BY ordered_date"""
+    assert build.execute(days).fetchall() == [
+        (known, 0, 0, 0, 0, 0, None),
+        (mixed, 1, 0, 1, 10, 1, 10),
+        (unknown, None, None, None, None, 1, 7),
+    ]
+    months = "SELECT orders, revenue, unpriced_orders, unknown_orders, unknown_total FROM bi.revenue_by_price_list"
+    assert build.execute(months).fetchall() == [(1, 10, 0, 2, 17)]
+    orders = "SELECT order_id, revenue, status_class FROM bi.orders ORDER BY order_id"
+    assert build.execute(orders).fetchall() == [
+        ("odd", None, "unknown"), ("odd too", None, "unknown"), ("open", 0, "open"), ("sale", 10, "sale"),
+    ]  # fmt: skip
+    products = (
+        "SELECT product, orders, revenue, unknown_orders FROM bi.top_products ORDER BY product"
+    )
+    assert build.execute(products).fetchall() == [
+        ("odd", None, None, 1), ("odd too", None, None, 1), ("sale", 1, 3, 0),
+    ]  # fmt: skip
 
 
 def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnection) -> None:

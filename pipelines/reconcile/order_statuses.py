@@ -1,0 +1,258 @@
+"""Which orders are sales: the classes of their statuses, the question about them, and what a new version changes.
+
+In: the raw orders of a build, the answers in force, and the reconciled orders of the run before. Out: the class of each
+status, its question with orders and amounts, and, once after an upgrade, what leaves the revenue by month.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+import duckdb
+import pandas as pd
+
+from orderbridge.pipelines.reconcile.orders import RawOrders
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
+from orderbridge.sources.words import number
+from orderbridge.transforms.cancelled import NO_STATUS, test_row
+from orderbridge.transforms.findings import combine_findings, table_finding
+from orderbridge.transforms.frames import from_arrow
+from orderbridge.transforms.order_columns import texts_of
+from orderbridge.transforms.order_fields import FieldChoice
+from orderbridge.transforms.questions import Answer, Question, table_of, table_text
+from orderbridge.transforms.statuses import (
+    STATUSES,
+    StatusEvidence,
+    classes_in_force,
+    given_classes,
+    proposed_classes,
+    status_question,
+)
+
+_MONTHS_SHOWN: Final = 12
+_COUNTED: Final = "counted_before"
+"""The orders that an older version, which knew no classes, counted as revenue."""
+_COUNTED_BEFORE: Final = f"""
+    CREATE OR REPLACE TEMP TABLE {_COUNTED} AS
+    SELECT order_id FROM reconciled.orders WHERE {{is_counted}}"""
+_COUNTED_STATUSES: Final = (
+    f"SELECT DISTINCT {{column}} FROM {{orders}} o SEMI JOIN {_COUNTED} c ON c.order_id = o.id"
+)
+_AMOUNTS: Final = """
+    SELECT coalesce(order_status, ?), count(*), currency, sum(total) FROM reconciled.orders
+    WHERE NOT is_missing GROUP BY ALL ORDER BY 2 DESC, 1, 3"""
+_TEST_AMOUNTS: Final = """
+    SELECT count(*), currency, sum(total) FROM reconciled.orders
+    WHERE NOT is_missing AND status_class = 'test' GROUP BY ALL ORDER BY 1 DESC, 2"""
+_LEFT: Final = f"""
+    SELECT CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, o.currency, sum(o.total) AS before,
+        sum(o.total) FILTER (o.is_sale) AS now, count(*) FILTER (o.is_sale IS NOT true) AS orders
+    FROM reconciled.orders o SEMI JOIN {_COUNTED} c ON c.order_id = o.order_id WHERE NOT o.is_missing
+    GROUP BY ALL HAVING count(*) FILTER (o.is_sale IS NOT true) > 0 ORDER BY ALL"""
+_LEFT_STATUSES: Final = f"""
+    SELECT DISTINCT coalesce(o.order_status, '{NO_STATUS}'), o.status_class
+    FROM reconciled.orders o SEMI JOIN {_COUNTED} c ON c.order_id = o.order_id
+    WHERE NOT o.is_missing AND o.is_sale IS NOT true ORDER BY 1"""
+
+
+class LeftMonth(NamedTuple):
+    """What an older version counted as revenue in a month, and this one does not.
+
+    Attributes:
+        month: its first day; None: of orders without a date.
+        currency: None: not known.
+        before, now: the revenue with and without these orders; None: no total is known.
+        orders: how many are no longer counted.
+    """
+
+    month: date | None
+    currency: str | None
+    before: Decimal | None
+    now: Decimal | None
+    orders: int
+
+    @property
+    def name(self) -> str:
+        """The month in words."""
+        return "no date" if self.month is None else f"{self.month:%Y-%m}"
+
+    @property
+    def words(self) -> str:
+        """The month with both sums."""
+        currency = f" {self.currency}" if self.currency else ""
+        orders = number(self.orders, "order")
+        sums = f"{_amount(self.before)} → {_amount(self.now)}{currency}"
+        return f"{self.name}: {sums}, {orders} not counted any more"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftRevenue:
+    """What an older version counted as revenue, and this one does not.
+
+    Attributes:
+        months: by month and currency, the last month last.
+        answer: the one that counts it again; empty: no status is the reason, but another column.
+    """
+
+    months: Sequence[LeftMonth] = ()
+    answer: str = ""
+
+    @property
+    def command(self) -> str:
+        """What counts these orders again, in words."""
+        if not self.answer:
+            return "another column says that these orders do not count"
+        return f"to count them: orderbridge answer {STATUSES} {shlex.quote(self.answer)}"
+
+    def lines(self) -> list[str]:
+        """What a run prints."""
+        if not self.months:
+            return []
+        shown = self.months[-_MONTHS_SHOWN:]
+        more = len(self.months) - len(shown)
+        return [
+            "not counted as revenue any more, as their status is not that of a sale:",
+            *(
+                [f"  {number(more, 'earlier month')}: see the findings orders.revenue_left"]
+                if more
+                else []
+            ),
+            *(f"  {one.words}" for one in shown),
+            f"  {self.command}",
+        ]
+
+    def findings(self) -> pd.DataFrame:
+        """A finding for each month."""
+        found = [
+            table_finding("orders", "revenue_left", f"{one.words}; {self.command}", one.name)
+            for one in self.months
+        ]
+        return combine_findings(found)
+
+
+@dataclass(slots=True)
+class OrderStatuses:
+    """The classes of the statuses of a run.
+
+    Attributes:
+        build: open for writing.
+        known: the values of the column of statuses.
+        proposed: the class of each value without an answer.
+        answer: in force; an assumption is part of `proposed`.
+        is_upgraded: the run before was of a version that knew no classes.
+    """
+
+    build: duckdb.DuckDBPyConnection
+    known: StatusEvidence
+    proposed: Mapping[str, str]
+    answer: Answer | None
+    is_upgraded: bool
+
+    @classmethod
+    def of(
+        cls,
+        orders: RawOrders,
+        choice: FieldChoice,
+        answer: Answer | None,
+        assumption: Answer | None,
+        cancelled: tuple[str, ...] | None,
+    ) -> OrderStatuses:
+        """Decides the class of each status, before the orders are reconciled."""
+        build = orders.tables.build
+        column = choice.fields.order_status
+        is_upgraded = _note_counted(build)
+        listed, others = ([], []) if column is None else _values(orders, column)
+        counted: list[str] = []
+        if is_upgraded and column is not None:
+            counted = _counted_values(orders, column)
+        known = StatusEvidence(
+            column,
+            tuple(listed),
+            tuple(others),
+            tuple(map(test_row, choice.cancellation.test_columns)),
+            frozenset(counted),
+            None if cancelled is None else frozenset(map(str.casefold, cancelled)),
+        )
+        is_of_column = assumption is not None and assumption.about in ("", column)
+        assumed = table_of(assumption.value) if assumption is not None and is_of_column else {}
+        proposed = proposed_classes(known, assumed, given_classes(answer))
+        return cls(build, known, proposed, answer, is_upgraded)
+
+    @property
+    def classes(self) -> dict[str, str]:
+        """The class of each value, in lower case."""
+        return classes_in_force(self.proposed, self.answer)
+
+    def question(self) -> Question | None:
+        """The question with the orders and amounts of each status; `reconciled.orders` is made."""
+        words: dict[str, list[str]] = {}
+        orders: dict[str, int] = {}
+        for status, count, currency, total in self.build.execute(_AMOUNTS, [NO_STATUS]).fetchall():
+            orders[status] = orders.get(status, 0) + count
+            words.setdefault(status, []).append(_money(total, currency))
+        counts = {
+            status: ", ".join([number(count, "order"), *filter(None, words[status])])
+            for status, count in orders.items()
+        }
+        tests = self.build.execute(_TEST_AMOUNTS).fetchall()
+        of_tests = [number(sum(count for count, *_ in tests), "order")]
+        of_tests += [_money(total, currency) for _, currency, total in tests]
+        counts.update(dict.fromkeys(self.known.flags, ", ".join(filter(None, of_tests))))
+        return status_question(self.known, self.proposed, self.answer, counts)
+
+    def left_revenue(self) -> LeftRevenue:
+        """What leaves the revenue by the first run after an upgrade; nothing in other runs."""
+        if not self.is_upgraded:
+            return LeftRevenue()
+        months = [LeftMonth(*row) for row in self.build.execute(_LEFT).fetchall()]
+        statuses: dict[str, str] = {}
+        for status, of_status in self.build.execute(_LEFT_STATUSES).fetchall():
+            if self.classes.get(status.casefold()) not in ("sale", None):
+                statuses[status] = "sale"
+            elif of_status == "test":
+                statuses.update(dict.fromkeys(self.known.flags, "sale"))
+        return LeftRevenue(months, table_text(statuses) if statuses else "")
+
+
+def _note_counted(build: duckdb.DuckDBPyConnection) -> bool:
+    """Keeps the orders that an older version counted as revenue. Returns whether the run before was of one."""
+    if "orders" not in table_names(build, "reconciled"):
+        return False
+    columns = columns_of(build, "reconciled.orders")
+    if "status_class" in columns:
+        return False
+    # 0.2 told no order from another.
+    is_counted = "NOT is_cancelled" if "is_cancelled" in columns else "true"
+    build.execute(_COUNTED_BEFORE.format(is_counted=is_counted))
+    return True
+
+
+def _counted_values(orders: RawOrders, column: str) -> list[str]:
+    """The values of the column of statuses that orders have which an older version counted."""
+    sql = _COUNTED_STATUSES.format(column=sql_name(column), orders=orders.name)
+    rows = from_arrow(orders.tables.build.sql(sql).to_arrow_table())
+    return texts_of(rows[column]).fillna(NO_STATUS).tolist()
+
+
+def _values(orders: RawOrders, column: str) -> tuple[list[str], list[str]]:
+    """The values of the column of statuses that listed orders have, the most frequent first, and the others."""
+    rows = orders.distinct([column], where="true")
+    texts = texts_of(rows[column]).fillna(NO_STATUS)
+    counts: dict[str, int] = {}
+    for text, count in zip(texts, rows["row_count"], strict=True):
+        counts[text] = counts.get(text, 0) + int(count)
+    listed = sorted((one for one in counts if counts[one]), key=lambda one: (-counts[one], one))
+    return listed, [one for one in counts if not counts[one]]
+
+
+def _amount(total: Decimal | None) -> str:
+    return "unknown" if total is None else f"{total:.2f}"
+
+
+def _money(total: Decimal | None, currency: str | None) -> str:
+    return "" if total is None else f"{total:.2f} {currency or ''}".strip()

@@ -1,0 +1,245 @@
+"""The class of a status: a sale, not yet one, cancelled, refunded, a test; or not known.
+
+In: the values of the column of statuses, and what was answered, assumed or counted before. Out: the class of each value
+and the question about them, a table. Words of eight languages propose (`order_statuses.toml`). A value that says
+nothing, such as a number, is asked: its orders are neither revenue nor left out of it, but unknown.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Final, Literal
+
+from orderbridge.transforms.cancelled import (
+    NO_STATUS,
+    is_lost,
+    is_refunded,
+    is_requested,
+    undone_words,
+    without_undone,
+)
+from orderbridge.transforms.order_names import SECOND_STATUSES
+from orderbridge.transforms.questions import (
+    Answer,
+    Choice,
+    Evidence,
+    Question,
+    question,
+    table_of,
+    table_text,
+)
+
+StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
+STATUSES: Final = "reconcile.order_statuses"
+"""The question about the values of the column of statuses: the key of its setting."""
+_SHOWN: Final = 8
+_WORDS: Final = tomllib.loads(
+    files("orderbridge.transforms").joinpath("order_statuses.toml").read_text("utf-8")
+)
+_REGION_NAMES: Final = re.compile(r"(order_)?(state|estado|stato|etat|estat)")
+"""Columns of this name may be the region of an address."""
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def _pattern(languages: Mapping[str, Iterable[str]]) -> re.Pattern[str]:
+    """Any of the phrases, as whole words, the longest first; `*` is the rest of a word."""
+    phrases = {phrase for of_language in languages.values() for phrase in of_language}
+    longest_first = sorted(phrases, key=lambda phrase: (-phrase.count(" "), -len(phrase)))
+    parts = [re.escape(phrase).replace(r"\*", r"\w*") for phrase in longest_first]
+    return re.compile(rf"\b(?:{'|'.join(parts)})\b")
+
+
+_PATTERNS: Final = {name: _pattern(languages) for name, languages in _WORDS.items()}
+
+
+def _normalized(status: str) -> str:
+    """Its words in lower case, without accents and what is between them: `wc-OnHold` is `wc on hold`."""
+    spaced = _CAMEL.sub(" ", status)
+    plain = unicodedata.normalize("NFKD", spaced).casefold()
+    letters = "".join(one for one in plain if not unicodedata.combining(one))
+    return " ".join(re.findall(r"[^\W_]+", letters))
+
+
+def class_of_word(status: str) -> StatusClass | None:
+    """The class that the words of a status propose; None where they decide nothing."""
+    found = _found(status)
+    return None if found in (None, "undecided") else found  # type: ignore[return-value]
+
+
+def _found(status: str) -> str | None:
+    """The table of `order_statuses.toml` that decides about a status; None where it has none of the words."""
+    text = _normalized(status)
+    if _PATTERNS["test"].search(text):
+        return "test"
+    if is_lost(text):
+        return "refunded" if is_refunded(text) else "cancelled"
+    rest = without_undone(text)
+    longest: dict[str, int] = {}
+    for name, pattern in _PATTERNS.items():
+        counts = [match.count(" ") + 1 for match in pattern.findall(rest)]
+        longest[name] = max(counts, default=0)
+    best = max(longest, key=lambda name: longest[name])  # of equal ones the first table
+    if longest[best]:
+        return best
+    if rest == text:
+        return None
+    return "undecided" if is_requested(undone_words(text)) else "sale"
+
+
+def status_columns(names: Sequence[str], words: Mapping[str, Collection[str]]) -> list[str]:
+    """Of the columns that may be the status those that are.
+
+    A column `state` may be the region of an address, such as SP or RJ. The status of the payment, or the kind of the
+    document, is that of the order only where there is no other.
+
+    Args:
+        names: the columns, the preferred first.
+        words: the values of each.
+    """
+    fitting = [
+        name
+        for name in names
+        if _REGION_NAMES.fullmatch(name) is None or any(map(_is_status, words[name]))
+    ]
+    own = [name for name in fitting if name not in SECOND_STATUSES]
+    return own or [name for name in fitting if len(words[name]) > 1]
+
+
+def _is_status(word: str) -> bool:
+    return len(word) == 1 or word.isdecimal() or _found(word) is not None
+
+
+def named(classes: Mapping[str, str]) -> str:
+    """Values with their classes as an answer has them: `PAID=sale,PENDING=open`."""
+    return table_text(classes)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusEvidence:
+    """What is known of the values of the column of statuses.
+
+    Attributes:
+        column: its name; None: the orders have no status.
+        listed: the values that a listed order has, the most frequent first; `NO_STATUS` is one of them.
+        others: the values that only orders have that are no longer listed.
+        flags: rows for columns of tests, such as `test: true`.
+        counted: values that an older version counted as revenue; they stay sales unless their words say otherwise.
+        cancelled: the values that `reconcile.order_cancelled` names, in lower case; None: it is not set.
+    """
+
+    column: str | None
+    listed: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    counted: frozenset[str] = frozenset()
+    cancelled: frozenset[str] | None = None
+
+    @property
+    def has_values(self) -> bool:
+        """Whether any order has a status."""
+        return any(value != NO_STATUS for value in (*self.listed, *self.others))
+
+    @property
+    def rows(self) -> list[str]:
+        """The rows of the table."""
+        return [*(self.listed if self.has_values else ()), *self.flags]
+
+
+def proposed_classes(
+    known: StatusEvidence, assumed: Mapping[str, str], given: Mapping[str, str]
+) -> dict[str, str]:
+    """The class of each value that is assumed, or that its words propose.
+
+    What was assumed stays. Where every value would be open, the classes decide nothing: then `pending` is the word of
+    this shop for an order.
+
+    Args:
+        known: the values.
+        assumed: by value, what earlier runs assumed.
+        given: by value, what a person has answered.
+    """
+    kept = _folded(assumed)
+    answered = _folded(given)
+    proposed = dict(assumed)
+    fresh = [one for one in (*known.listed, *known.others) if one.casefold() not in kept]
+    for value in fresh:
+        found = _proposed(value, known)
+        if found is not None:
+            proposed[value] = found
+    for flag in known.flags:
+        proposed.setdefault(flag, "test")
+    used = {**_folded(proposed), **answered}
+    if "sale" in (used.get(value.casefold()) for value in known.listed):
+        return proposed
+    for value in fresh:
+        if proposed.get(value) == "open":
+            del proposed[value]
+            if value in known.counted:
+                proposed[value] = "sale"
+    return proposed
+
+
+def _proposed(value: str, known: StatusEvidence) -> str | None:
+    """The class of a value that nothing is assumed of."""
+    if not known.has_values:
+        return "sale"
+    by_word = None if value == NO_STATUS else class_of_word(value)
+    if known.cancelled is not None:
+        # The setting alone decides which orders are cancelled, and the others are not.
+        if value.casefold() in known.cancelled:
+            return "cancelled"
+        return by_word if by_word in ("open", "test") else "sale"
+    if by_word is None and value in known.counted:
+        return "sale"
+    return by_word
+
+
+def status_question(
+    known: StatusEvidence,
+    proposed: Mapping[str, str],
+    answer: Answer | None,
+    counts: Mapping[str, str],
+) -> Question | None:
+    """The question about the values; None where there are none. `counts` say how many orders each has, in words."""
+    if not known.rows:
+        return None
+    by_value = _folded(proposed)
+    unknown_first = sorted(known.rows, key=lambda value: value.casefold() in by_value)
+    choices = [
+        Choice(named({value: by_value.get(value.casefold(), "sale")}), counts.get(value, ""))
+        for value in unknown_first
+    ]
+    evidence = Evidence(
+        STATUSES,
+        tuple(choices),
+        named(proposed) or None,
+        about=known.column or "",
+        is_table=True,
+    )
+    return question(evidence, answer)
+
+
+def classes_in_force(proposed: Mapping[str, str], answer: Answer | None) -> dict[str, str]:
+    """The class of each value, by the value in lower case: as answered, else as proposed."""
+    return {**_folded(proposed), **_folded(given_classes(answer))}
+
+
+def given_classes(answer: Answer | None) -> dict[str, str]:
+    """The classes that a person has given, by value."""
+    return table_of(answer.value) if answer is not None and not answer.is_own_assumption else {}
+
+
+def _folded(classes: Mapping[str, str]) -> dict[str, str]:
+    return {value.casefold(): of_value for value, of_value in classes.items()}
+
+
+def some_of(values: Iterable[str]) -> str:
+    """A few values, in words."""
+    listed = list(values)
+    shown = ", ".join(listed[:_SHOWN])
+    return f"{shown} and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else shown
