@@ -22,7 +22,14 @@ from orderbridge.pipelines.import_file.lookup_proposal import (
 from orderbridge.pipelines.import_file.marks import AskYes, Marks, columns_of, with_marks
 from orderbridge.pipelines.import_file.units import Units, with_units
 from orderbridge.pipelines.imports.open import check_filled, count_reject_columns, open_input_table
-from orderbridge.pipelines.mapping import MappedColumn, load, propose, sample, to_toml
+from orderbridge.pipelines.mapping import (
+    MappedColumn,
+    OutsideLookup,
+    load,
+    propose,
+    sample,
+    to_toml,
+)
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from orderbridge.sources.disk import disk_errors, first_free, write_private
@@ -68,7 +75,13 @@ def find_mapping(
     # one that does not exist is a link to what a person gave, and has removed
     for kept in filter(Path.exists, _folder().glob(f"{kind}*.toml")):
         path = kept.resolve()
-        mapping = load(path, kind, allowed_lookups(path, file, lookups))
+        try:
+            mapping = load(path, kind, allowed_lookups(path, file, lookups))
+        except OutsideLookup as error:
+            if not is_kept(path):
+                raise
+            unused.append(f"not used: {error.message}")  # perhaps another file has the ids here
+            continue
         if sheet and mapping.read_options.sheet != sheet:
             continue
         try:

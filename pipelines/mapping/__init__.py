@@ -14,7 +14,7 @@ from orderbridge.pipelines.mapping.model import (
     Scalar,
 )
 from orderbridge.pipelines.mapping.propose import normalize, propose, sample
-from orderbridge.pipelines.mapping.read import load
+from orderbridge.pipelines.mapping.read import OutsideLookup, load
 from orderbridge.pipelines.mapping.write import to_toml
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Lookup",
     "MappedColumn",
     "Mapping",
+    "OutsideLookup",
     "Scalar",
     "load",
     "normalize",

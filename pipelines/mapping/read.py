@@ -146,6 +146,15 @@ _document: Final = _model(_DOCUMENT, ("kind", "columns"))
 _KEYS: Final[dict[str, Collection[str]]] = {**TABLES, "columns": _COLUMN, "lookup": _LOOKUP}
 
 
+class OutsideLookup(UsageError):
+    """A mapping that is valid, but for lookup files that it may not read."""
+
+    @classmethod
+    def of(cls, error: UsageError) -> OutsideLookup:
+        """The error with the words of another one."""
+        return cls(error.message, error.hint)
+
+
 def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) -> Mapping:
     """Loads and checks a mapping file of this kind; None accepts any.
 
@@ -153,6 +162,7 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
     it opens other files only if the user names them.
 
     Raises:
+        OutsideLookup: it names lookup files that it may not read, and is valid otherwise.
         UsageError: the file is not a valid mapping; the message has the file, the lines and all mistakes.
     """
     text, data = _parse(path)
@@ -190,8 +200,11 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
                 f'"{OTHERS}" stands for all other columns: it can only be "ignore", not strict',
             )
         )
-    errors += _outside(mapping, path, lookups)
-    if errors := [*errors, *mistakes(mapping)]:
+    errors += mistakes(mapping)
+    outside = list(_outside(mapping, path, lookups))
+    if outside and not errors:
+        raise OutsideLookup.of(_invalid(path, positions, outside))
+    if errors := [*errors, *outside]:
         raise _invalid(path, positions, errors)
     return mapping
 

@@ -328,6 +328,16 @@ def test_a_file_with_the_ids_is_proposed_as_a_lookup_and_kept(desk: Desk, is_giv
     made = desk.run(next_file, "variants", lookups=lookups).made
     assert made is not None
     assert [(one.code, one.first) for one in made.statistics.suspicious] == [("moved", [2])]
+    elsewhere = desk.write(next_file.read_text("cp1252"), "other/articulos-3.csv")
+    (desk.at.folder / "other/ids.csv").unlink(missing_ok=True)
+    (desk.at.folder / "other/codes.csv").write_text(IDS)
+    with pytest.raises(UsageError, match="no column fills productId, variantId"):
+        desk.run(elsewhere, "variants")
+    assert "allow it: --lookup" in desk.said[-1]
+    assert "other/codes.csv has them" in desk.asked_yes[-1]
+    plain = desk.write("productId;variantId;PVP;EAN;Peso\n1;1001;5;1;2\n", "other/plain.csv")
+    desk.columns = {"EAN": None}
+    assert desk.run(plain, "variants").exit_code == 0, "no other file is in the way"
 
 
 def test_a_mark_and_empty_cells_are_yes_and_no_only_if_a_person_says_so(desk: Desk) -> None:
