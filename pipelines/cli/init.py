@@ -110,7 +110,7 @@ def _confirm_key() -> None:
     if click.confirm(question, err=True):
         legacy, path = legacy_settings(), ledger_path()
         with ledger_lock(path), Ledger.open(path) as ledger:
-            ledger.keep_key(legacy.base_url, key_digest(legacy))
+            ledger.keep_key(legacy.base_url, key_digest(legacy, ledger))
 
 
 def _changed(text: str) -> tuple[str, object]:

@@ -55,6 +55,7 @@ def command(
     from orderbridge.pipelines.ledger.push_log import publish_push_log
     from orderbridge.pipelines.push.model import PushHooks
     from orderbridge.pipelines.push.resolutions import Answers
+    from orderbridge.pipelines.push.settle import accept_ledger as take_for_newest
     from orderbridge.pipelines.push.settle import settle as settle_doubts
 
     if plan is None and any(answers.values()):
@@ -88,5 +89,7 @@ def command(
     )
     for settled in result.plans:
         refresh_workbook(settled)
+    if accept_ledger:
+        take_for_newest()
     publish_push_log(observed=result.observed, accept_older=accept_ledger)
     return result.exit_code

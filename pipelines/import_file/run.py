@@ -143,6 +143,8 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         BridgeError: a step failed before anything was sent.
     """
     check_login_mode(options.kind, legacy_settings())
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        ledger.check()
     given, made = options.mapping, None
     options = _with_mapping(options, steps)
     plan = _unfinished_plan(options)
@@ -277,8 +279,8 @@ def _passwords(options: ImportOptions, mapping: Mapping, steps: ImportSteps) -> 
 def _unfinished_plan(options: ImportOptions) -> Plan | None:
     """The last plan of this file, mapping and settings, as they are, that was pushed and has operations left."""
     settings = legacy_settings()
-    target = (options.kind, settings.base_url)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
+        target = (options.kind, ledger.host_name(settings.base_url))
         begun = [one for one in reversed(ledger.open_plans()) if (one.kind, one.host) == target]
     given = [
         os.path.realpath(path) if path is not None else None

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 import duckdb
 
-from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.ledger.store import HOW_TO_RESTORE, Ledger
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
 from orderbridge.sources.errors import LockedError, UsageError
@@ -41,8 +41,7 @@ def older_ledger(missing: int) -> UsageError:
     """The error for a ledger that lacks so many requests of its copy."""
     return UsageError(
         f"the ledger is older than its copy in the warehouse (ops.push_log), which has {missing} more requests",
-        "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
-        "otherwise requests may be sent again. If it is lost: orderbridge settle --accept-ledger",
+        HOW_TO_RESTORE,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -26,6 +27,7 @@ from orderbridge.pipelines.ledger.clock import (
     read_clock,
 )
 from orderbridge.pipelines.ledger.keys import salted
+from orderbridge.pipelines.ledger.mark import Mark
 from orderbridge.pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
 from orderbridge.pipelines.ledger.schema import VERSION, create_tables, ledger_version
 from orderbridge.sources.disk import disk_errors, open_private, sync
@@ -59,6 +61,17 @@ _REASONS: Final = {
 }
 
 
+HOW_TO_RESTORE: Final = (
+    "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: otherwise "
+    "requests may be sent again. If it is lost: orderbridge settle --accept-ledger"
+)
+_NOT_NEWEST: Final = {
+    "older": "is an older copy of the ledger, or lacks the end of its log: something was sent since",
+    "another": "is not the ledger that was used here",
+}
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
 class LedgerError(BridgeError):
     """A change of state that is not allowed: a bug, or another program changed the ledger."""
 
@@ -66,22 +79,30 @@ class LedgerError(BridgeError):
 class Ledger(AbstractContextManager["Ledger"]):
     """The open ledger, a context manager. Use `Ledger.open`."""
 
-    def __init__(self, connection: sqlite3.Connection, read: ReadClock = read_clock) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, read: ReadClock = read_clock
+    ) -> None:
         self.connection = connection
-        self.salt, *stored = connection.execute(
-            "SELECT salt, wall, boot_id, uptime, time FROM ledger"
-        ).fetchone()
+        self.path = path
+        row = connection.execute("SELECT salt, wall, boot_id, uptime, time FROM ledger").fetchone()
+        if row is None or not isinstance(row[0], bytes):
+            raise damaged(path)
+        self.salt, *stored = row
         anchor = Anchor(ClockReading(*stored[:3]), stored[3]) if stored[3] is not None else None
         self.clock = LedgerClock(read, anchor)
+        self._mark = Mark(path, self.salt)
+        self._is_marked = self._mark.compare(self._commits()) == "newest"
+        self._names = self._read_names()
 
     @classmethod
     def open(cls, path: Path, *, readonly: bool = False, read: ReadClock = read_clock) -> Self:
         """Opens the ledger.
 
-        A missing file is created; with `readonly` it reads as an empty ledger and is not created.
+        A missing file is created; with `readonly` it reads as an empty ledger and is not created. One that is to be
+        written is checked first, all of it.
 
         Raises:
-            UsageError: not a ledger of this version, or a disk error.
+            UsageError: not a ledger of this version, damaged, or a disk error.
         """
         with _sqlite_errors(path):
             if not readonly:
@@ -96,6 +117,7 @@ class Ledger(AbstractContextManager["Ledger"]):
                 connection.execute("PRAGMA busy_timeout = 10000")
                 version = ledger_version(connection, path)
                 if not readonly:
+                    _check_undamaged(connection, path)
                     connection.execute("PRAGMA journal_mode = WAL")
                     connection.execute("PRAGMA synchronous = FULL")
                     create_tables(connection)
@@ -106,34 +128,110 @@ class Ledger(AbstractContextManager["Ledger"]):
                     create_tables(connection)
                 elif version < VERSION:
                     cls.open(path).close()  # converts it
+                return cls(connection, path, read)
             except BaseException:
                 connection.close()
                 raise
-        return cls(connection, read)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Closes the file. Damage that only a query has met is an error of the file, not a bug."""
         self.close()
+        if isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode & 0xFF in _DAMAGE:
+            raise damaged(self.path) from error
+
+    def check(self) -> None:
+        """Raises UsageError for a ledger that is damaged, or not the newest. A large one takes seconds."""
+        with _sqlite_errors(self.path):
+            _check_undamaged(self.connection, self.path)
+        self.check_newest()
+
+    def check_newest(self) -> None:
+        """Raises UsageError for an older copy of a ledger, or another one than was used at its place."""
+        with _sqlite_errors(self.path):
+            found = self._mark.compare(self._commits())
+        if found != "newest":
+            raise UsageError(f"{self.path} {_NOT_NEWEST[found]}", HOW_TO_RESTORE)
+
+    def accept(self) -> None:
+        """Takes this ledger for the newest, whatever was used at its place. Raises UsageError."""
+        self._is_marked = True
+        with _sqlite_errors(self.path):
+            self._mark.write(self._commits())
+
+    def _commits(self) -> int:
+        (commits,) = self.connection.execute("SELECT commits FROM ledger").fetchone()
+        return int(commits)
 
     def close(self) -> None:
         """Closes the file."""
         self.connection.close()
+        self._mark.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Commits the block as a whole, synced to disk, or rolls it back. Raises UsageError on disk errors."""
         connection = self.connection
-        with _sqlite_errors("the ledger"):
+        with _sqlite_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
                 reading, now = self.clock.latest
-                sql = "UPDATE ledger SET wall = ?, boot_id = ?, uptime = ?, time = ?, commits = commits + 1"
-                connection.execute(sql, [*reading, now])
+                sql = (
+                    "UPDATE ledger SET wall = ?, boot_id = ?, uptime = ?, time = ?, commits = commits + 1"
+                    " RETURNING commits"
+                )
+                (commits,) = connection.execute(sql, [*reading, now]).fetchone()
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            if self._is_marked:
+                self._mark.write(commits)
+
+    def _read_names(self) -> dict[str, str]:
+        if not self._has("hosts"):
+            return {}
+        rows = self.connection.execute("SELECT host, other FROM hosts WHERE is_same")
+        return dict(rows.fetchall())
+
+    def _has(self, table: str) -> bool:
+        """Whether a table is there: a ledger of 0.3 that is opened for reading lacks those that came later."""
+        sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        return self.connection.execute(sql, [table]).fetchone() is not None
+
+    def host_name(self, host: str) -> str:
+        """The name under which this ledger has the platform of a host: another one where a person has said so."""
+        return self._names.get(host, host)
+
+    def undecided_hosts(self, host: str, environment: str) -> dict[str, dict[str, int]]:
+        """The hosts that may be the same platform as one that this ledger does not know.
+
+        Returns:
+            By host, the number of writes that may have arrived, by kind. Only hosts of the same environment, of which
+            nobody has said whether they are the same platform.
+        """
+        is_known = self.connection.execute("SELECT 1 FROM plans WHERE host = ?", [host]).fetchone()
+        if is_known is not None or host in self._names:
+            return {}
+        decided = "SELECT other FROM hosts WHERE host = :host" if self._has("hosts") else "''"
+        rows = self.connection.execute(
+            "SELECT p.host, p.kind, count(*) FROM operations o JOIN plans p USING (plan)"
+            " WHERE p.environment = :environment AND o.state IN ('confirmed', 'in_flight', 'in_doubt', 'conflict')"
+            f" AND p.host NOT IN ({decided}) GROUP BY p.host, p.kind ORDER BY max(p.plan) DESC",
+            {"host": host, "environment": environment},
+        )
+        found: dict[str, dict[str, int]] = {}
+        for other, kind, count in rows:
+            found.setdefault(other, {})[kind] = count
+        return found
+
+    def keep_host(self, host: str, other: str, *, is_same: bool) -> None:
+        """Keeps what a person has said: whether a host is the platform of another one."""
+        with self.transaction() as connection:
+            row = [host, other, int(is_same)]
+            connection.execute("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?)", row)
+        self._names = self._read_names()
 
     def confirmed(self, host: str) -> pa.Table:
         """The last confirmed value of each field that updates set.
@@ -147,7 +245,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             "SELECT path, field, value, confirmed_at, plan_id FROM confirmed WHERE host = :host AND (path, field)"
             f" NOT IN (SELECT o.path, f.value FROM operations o JOIN plans USING (plan), {FIELDS} f"
             " WHERE host = :host AND o.state = 'in_flight' AND o.fields <> '') ORDER BY path, field",
-            {"host": host},
+            {"host": self.host_name(host)},
         )
         tables = [_CONFIRMED_SCHEMA.empty_table()]
         while rows := cursor.fetchmany(_BATCH_ROWS):  # a ledger of years holds millions
@@ -162,7 +260,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         rows = self.connection.execute(
             f"SELECT o.path, f.value FROM operations o JOIN plans USING (plan), {FIELDS} f"
             " WHERE host = ? AND o.fields <> '' AND (o.state = 'in_flight' OR o.doubt_at IS NOT NULL)",
-            [host],
+            [self.host_name(host)],
         )
         return set(rows)
 
@@ -171,7 +269,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         rows = self.connection.execute(
             "SELECT 1 FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
             " WHERE c.host = ? AND c.key = ? AND p.kind = ? AND o.state = 'confirmed'",
-            [host, salted(self.salt, key), kind],
+            [self.host_name(host), salted(self.salt, key), kind],
         )
         return rows.fetchone() is not None
 
@@ -182,7 +280,7 @@ class Ledger(AbstractContextManager["Ledger"]):
                 "SELECT o.remote_id FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
                 " WHERE c.host = ? AND c.key = ? AND p.kind = 'customers' AND o.state = 'confirmed'"
                 " AND o.remote_id IS NOT NULL",
-                [host, salted(self.salt, key)],
+                [self.host_name(host), salted(self.salt, key)],
             ).fetchone()
             if row is not None:
                 return str(row[0])
@@ -208,24 +306,22 @@ class Ledger(AbstractContextManager["Ledger"]):
             " JOIN plans made ON made.plan = done.plan"
             " WHERE p.host = ? AND o.state = 'abandoned' AND o.code = 'held' AND done.state = 'confirmed'"
             " GROUP BY made.plan_id, done.id ORDER BY made.plan, done.id",
-            [host],
+            [self.host_name(host)],
         )
         return [(plan_id, int(number), folder) for plan_id, number, folder in rows]
 
     def is_known_key(self, host: str, digest: bytes) -> bool:
         """Whether an API key was used with a host, and belongs to the organization that this ledger is about."""
         sql = "SELECT 1 FROM keys WHERE host = ? AND digest = ?"
-        return (
-            self.connection.execute(sql, [host, salted(self.salt, digest)]).fetchone() is not None
-        )
+        row = [self.host_name(host), salted(self.salt, digest)]
+        return self.connection.execute(sql, row).fetchone() is not None
 
     def other_keys_used_at(self, host: str, digest: bytes) -> list[float]:
         """When each other key of a host was last used, epoch seconds."""
-        has_keys = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'keys'"
-        if self.connection.execute(has_keys).fetchone() is None:  # of 0.3, opened for reading
+        if not self._has("keys"):
             return []
         sql = "SELECT used_at FROM keys WHERE host = ? AND digest <> ?"
-        rows = self.connection.execute(sql, [host, salted(self.salt, digest)])
+        rows = self.connection.execute(sql, [self.host_name(host), salted(self.salt, digest)])
         return [at for (at,) in rows]
 
     def keep_key(self, host: str, digest: bytes) -> None:
@@ -234,7 +330,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO keys VALUES (?, ?, ?)",
-                [host, salted(self.salt, digest), used_at],
+                [self.host_name(host), salted(self.salt, digest), used_at],
             )
 
     def pushes(self, plan_id: str) -> int | None:
@@ -274,7 +370,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         (count,) = self.connection.execute(
             "SELECT count(*) FROM operations o JOIN plans p USING (plan)"
             " WHERE p.host = ? AND p.kind = ? AND o.state = 'confirmed' AND o.updated_at > ?",
-            [host, kind, at],
+            [self.host_name(host), kind, at],
         ).fetchone()
         return int(count)
 
@@ -315,8 +411,26 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
+def damaged(path: Path, *, is_database: bool = True) -> UsageError:
+    """The error for a damaged ledger, with the way out."""
+    name = shlex.quote(path.name)
+    what = "is damaged" if is_database else "is not a ledger, or is damaged"
+    return UsageError(
+        f"{path} {what}: set LEDGER__PATH to the right file, or restore the newest backup",
+        f"Move the damaged one away, in its folder: mkdir damaged && mv {name} {name}-* damaged/\n"
+        f"  Then put the backup of {path.name} in its place, or without one what can be read of it: "
+        "docs/operate.md#a-damaged-ledger has each step.",
+    )
+
+
+def _check_undamaged(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises UsageError for a file that the integrity check of SQLite refuses: a row lost in it would be sent again."""
+    if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+        raise damaged(path)
+
+
 @contextmanager
-def _sqlite_errors(subject: object) -> Iterator[None]:
+def _sqlite_errors(subject: Path) -> Iterator[None]:
     """Turns errors of SQLite and the disk into a UsageError without SQLite's own text, which may contain values."""
     try:
         with disk_errors(
@@ -324,13 +438,17 @@ def _sqlite_errors(subject: object) -> Iterator[None]:
         ):
             yield
     except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # a table or column is not there
+            raise damaged(subject) from None
         hint = "Free space, or make the file and its folder writable; then run again."
         reason = _REASONS.get(
             error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}"
         )
         raise UsageError(f"{subject}: {reason}", hint) from None
+    except UnicodeDecodeError:  # of a text in the file
+        raise damaged(subject) from None
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        if error.sqlite_errorcode & 0xFF not in _DAMAGE:
             raise
-        hint = "Set LEDGER__PATH to the right file, or restore a backup of it."
-        raise UsageError(f"{subject} is not a ledger, or is damaged", hint) from None
+        is_database = error.sqlite_errorcode != sqlite3.SQLITE_NOTADB
+        raise damaged(subject, is_database=is_database) from None

@@ -245,7 +245,8 @@ def earlier_changes(
         for op in plan.operations()
         if increments & op.body.keys()
     }
-    rows = ledger.connection.execute(_UPDATES, [host, json.dumps(list(changes))]).fetchall()
+    row = [ledger.host_name(host), json.dumps(list(changes))]
+    rows = ledger.connection.execute(_UPDATES, row).fetchall()
     repeated = [row for row in rows if changes[row[0]] & set(row[1].split(","))]
     if not repeated:
         return None

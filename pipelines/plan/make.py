@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.pipelines.imports import Inputs, open_inputs
+from orderbridge.pipelines.ledger.hosts import check_host
 from orderbridge.pipelines.ledger.keys import key_hashes
 from orderbridge.pipelines.ledger.model import State
 from orderbridge.pipelines.ledger.store import Ledger
@@ -177,6 +178,8 @@ def make_plan(
     on_inputs(inputs)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         organization = current_state.known_organization(warehouse_path(), settings, ledger)
+        ledger.check_newest()
+        check_host(settings, ledger)
         maker = _PlanMaker(options, settings, inputs, ledger, organization)
         with hidden_folder(parent) as folder:
             manifest, statistics = maker.write(folder, versions)
@@ -242,7 +245,7 @@ class _PlanMaker:
         _, self.statistics.passwords, self.customers = found
 
     def _created_as(self, keys: Mapping[str, str]) -> str | None:
-        host = self.settings.base_url
+        host = self.ledger.host_name(self.settings.base_url)
         hashes = (one for name, value in keys.items() for one in key_hashes(host, name, value))
         return self.ledger.created_as(host, hashes)
 

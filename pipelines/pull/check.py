@@ -192,7 +192,8 @@ def _ledger() -> str:
         raise UsageError(
             f"{path.parent} is not a folder", "Set LEDGER__PATH to a file in a folder that exists."
         )
-    Ledger.open(path, readonly=True).close()
+    with Ledger.open(path, readonly=True) as ledger:
+        ledger.check()
     return str(path) if path.exists() else f"{path} (does not exist yet)"
 
 

@@ -17,16 +17,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from orderbridge.pipelines.ledger.keys import key_hashes, salted
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.sources.contract import CUSTOMER, LISTS
-from orderbridge.sources.decode.rows import InvalidRow, array_items, object_members, parse
-from orderbridge.sources.errors import HttpRejected, UsageError
-from orderbridge.sources.extract.legacy_pages import ASSUMED_END_STATUSES
+from orderbridge.sources.decode.rows import InvalidRow, Number, Page, canonical, parse, split
+from orderbridge.sources.errors import ContractBroken, HttpRejected, Unreachable, UsageError
+from orderbridge.sources.extract.walk import paginator_for
 from orderbridge.sources.http.client import Client
-from orderbridge.sources.http.failures import BrokenBody
 from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.settings import LegacySettings, warehouse_path
 
@@ -56,7 +53,7 @@ def check_platform(client: Client, legacy: LegacySettings, ledger: Ledger) -> No
         AccessError, PlatformError, Stopped: the customers could not be read.
     """
     host = legacy.base_url
-    digest = key_digest(legacy)
+    digest = key_digest(legacy, ledger)
     if ledger.is_known_key(host, digest):
         return
     others = ledger.other_keys_used_at(host, digest)
@@ -70,14 +67,15 @@ def check_platform(client: Client, legacy: LegacySettings, ledger: Ledger) -> No
     ledger.keep_key(host, digest)
 
 
-def key_digest(legacy: LegacySettings) -> bytes:
-    """What stands for a key of a host; the ledger salts it."""
-    return hashlib.sha256(f"{legacy.base_url}\0{legacy.api_key.reveal()}".encode()).digest()
+def key_digest(legacy: LegacySettings, ledger: Ledger) -> bytes:
+    """What stands for a key of a platform; the ledger salts it."""
+    host = ledger.host_name(legacy.base_url)
+    return hashlib.sha256(f"{host}\0{legacy.api_key.reveal()}".encode()).digest()
 
 
 def needs_confirmation(legacy: LegacySettings, ledger: Ledger) -> bool:
     """Whether a key is new, and nothing shows whose it is."""
-    digest = key_digest(legacy)
+    digest = key_digest(legacy, ledger)
     others = ledger.other_keys_used_at(legacy.base_url, digest)
     if not others or ledger.is_known_key(legacy.base_url, digest):
         return False
@@ -119,10 +117,11 @@ class _Known:
     @classmethod
     def read(cls, ledger: Ledger, host: str, until: float | None) -> _Known:
         hashes: dict[str, set[bytes]] = {}
-        for remote_id, key in ledger.connection.execute(_LEDGER_ROWS, [host]):
+        name = ledger.host_name(host)
+        for remote_id, key in ledger.connection.execute(_LEDGER_ROWS, [name]):
             hashes.setdefault(remote_id, set()).add(key)
         last = datetime.now(UTC) if until is None else datetime.fromtimestamp(until, UTC)
-        return cls(host, _warehouse_of(host, last), last, ledger.salt, hashes)
+        return cls(name, _warehouse_of(host, last), last, ledger.salt, hashes)
 
     @property
     def is_empty(self) -> bool:
@@ -186,53 +185,39 @@ def _warehouse_of(host: str, until: datetime) -> Path | None:
 
 
 def _first_pages(client: Client, page_limit: int) -> Iterator[list[Row]]:
-    """The first pages of the customers, as they come."""
-    seen: set[str] = set()
-    for page in range(1, PAGES_MAX + 1):
-        try:
-            rows, _ = client.get(
-                LISTS[CUSTOMER.name].path,
-                {"page": page, "limit": page_limit},
-                check=_rows,
-                is_probe=page > 1,
-            )
-        except HttpRejected as error:
-            if page > 1 and error.status in ASSUMED_END_STATUSES:
-                return
-            raise
-        ids = {_text(row.get(CUSTOMER.key)) for row in rows}
-        if ids <= seen:  # the end, or a platform that ignores `page`
+    """The first pages of the customers, as they come, without rows that cannot be read."""
+    pages = paginator_for(LISTS[CUSTOMER.name], page_limit)
+    for _ in range(PAGES_MAX):
+        request = pages.next_request()
+        if request is None:
             return
-        seen |= ids
-        yield rows
+        try:
+            page, _ = client.get(
+                LISTS[CUSTOMER.name].path,
+                request.params,
+                check=pages.parse,
+                is_probe=request.probe,
+            )
+        except (HttpRejected, ContractBroken, Unreachable) as error:
+            if not (request.probe or isinstance(error, HttpRejected)):
+                raise
+            pages.reject(request, error)
+            continue
+        if pages.accept(request, page):
+            yield list(_readable_rows(page.rows))
+        if pages.ended_by:
+            return
 
 
-def _rows(body: bytes) -> list[Row]:
-    try:
-        page = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _readable_rows(body)
-    rows = page.get("data") if isinstance(page, dict) else page
-    if not isinstance(rows, list):
-        raise BrokenBody("no rows")
-    return [row for row in rows if isinstance(row, dict)]
-
-
-def _readable_rows(body: bytes) -> list[Row]:
-    """The rows of a page one by one, without those that cannot be read, such as one that is nested too deep."""
-    try:
-        items = array_items(dict(object_members(body)).get(b'"data"', b""))
-    except ValueError:
-        raise BrokenBody("not JSON") from None
-    rows: list[Row] = []
-    for item in items:
+def _readable_rows(rows: bytes) -> Iterator[Row]:
+    """The rows of an array; not one that cannot be read, such as one that is nested too deep."""
+    for row in split(Page(1, rows)):
         with suppress(InvalidRow):
-            rows.append(parse(item))
-    return rows
+            yield parse(row)
 
 
 def _text(value: object) -> str:
     """An id or a key as text; 7.0 is 7."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return "" if value is None else str(value)
+    if isinstance(value, Number):
+        return canonical(value) or ""
+    return value if isinstance(value, str) else ""

@@ -67,6 +67,7 @@ class PlanLedger:
             LedgerError: the ledger has a different plan with this id.
         """
         manifest, folder, clock = plan.manifest, str(plan.folder), ledger.clock
+        host = ledger.host_name(manifest.host)
         with ledger.transaction() as connection:
             sql = "SELECT operations_sha256, host FROM plans WHERE plan_id = ?"
             recorded = connection.execute(sql, [manifest.plan_id]).fetchone()
@@ -78,7 +79,7 @@ class PlanLedger:
                     [
                         manifest.plan_id,
                         manifest.kind,
-                        manifest.host,
+                        host,
                         environment,
                         folder,
                         sha256,
@@ -86,7 +87,7 @@ class PlanLedger:
                     ],
                 )
                 _insert(ledger, int(cursor.lastrowid or 0), plan, at)
-            elif recorded != (sha256, manifest.host):
+            elif recorded != (sha256, host):
                 raise LedgerError(f"the ledger has a different plan with the id {manifest.plan_id}")
             connection.execute(
                 "UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id]
@@ -99,7 +100,7 @@ class PlanLedger:
         rows = ledger.connection.execute(
             "SELECT plan_id FROM plans WHERE host = ? AND plan IN"
             " (SELECT plan FROM operations WHERE state IN ('in_flight', 'in_doubt', 'conflict')) ORDER BY plan",
-            [host],
+            [ledger.host_name(host)],
         ).fetchall()
         return [cls(ledger, plan_id) for (plan_id,) in rows]
 
@@ -269,7 +270,8 @@ class PlanLedger:
 
 def _insert(ledger: Ledger, number: int, plan: Plan, at: float) -> None:
     """Inserts the operations: of a body only the names of an update's fields, of a create hashes of its keys."""
-    kind, host, wall_at = KINDS[plan.kind], plan.manifest.host, ledger.clock.wall_time(at)
+    kind, wall_at = KINDS[plan.kind], ledger.clock.wall_time(at)
+    host = ledger.host_name(plan.manifest.host)
     claims: list[tuple[str, bytes, int, int]] = []
 
     def operations() -> Iterator[tuple[object, ...]]:

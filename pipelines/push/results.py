@@ -131,7 +131,8 @@ def check_ledger(plan: Plan, path: Path, pushes: int | None) -> None:
         raise UsageError(
             f"{path} is an older copy of the ledger: it lacks a push of this plan",
             "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
-            "otherwise requests would be sent again.",
+            "otherwise requests would be sent again. If it is lost, move this folder away, and plan the file again: "
+            f"{plan.folder}",
         )
 
 

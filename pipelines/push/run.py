@@ -6,6 +6,7 @@ ends, with the lines confirmed, rejected, in doubt and not sent at that moment.
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Container, Iterator, Set
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from orderbridge.pipelines.ledger.hosts import check_host
 from orderbridge.pipelines.ledger.model import FINAL_STATES
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import file_sha256
@@ -63,6 +65,8 @@ from orderbridge.sources.settings import (
 PROBES_MAX: Final = 3
 """After too many doubts in a row, what was never sent is tried at this many other places of the plan before the push
 ends: the records may be the cause, and not the platform. Not for what only a person settles."""
+RELIST_S: Final = 300.0
+"""Seconds of sending after which the list of customers is read again: another project may create them too."""
 ROUNDS_MAX: Final = 3
 """How often one push sends a repeatable operation."""
 CONCURRENCY: Final = {"POST": 1, "PATCH": 4}
@@ -100,6 +104,8 @@ def push(
     with ledger_lock(path), Ledger.open(path, read=dependencies.read_clock) as ledger:
         results.check_writable(plan.folder)
         results.check_ledger(plan, path, ledger.pushes(plan.manifest.plan_id))
+        ledger.check_newest()
+        check_host(legacy, ledger)
         checks.check_current(plan, ledger)
         plan_ledger = PlanLedger.record(ledger, plan, ledger.clock.now())
         results.count_push(plan.folder, plan_ledger)
@@ -200,6 +206,7 @@ class _PushRun:
         )
         self.eligibility = Eligibility()
         self.assessed_at = self.ledger.now()
+        self.relist_at = math.inf
 
     def run(self) -> PushResult:
         """Rounds of assessing and sending, then the results."""
@@ -229,7 +236,9 @@ class _PushRun:
         result.settles_at = min(settle_times, default=None)
         result.states = self.ledger.counts()
         if result.sent and result.error is None:
-            self.ledger.ledger.keep_key(self.ledger.host, key_digest(self.legacy))
+            self.ledger.ledger.keep_key(
+                self.ledger.host, key_digest(self.legacy, self.ledger.ledger)
+            )
         try:
             results.count_push(self.plan.folder, self.ledger)
             remove_unsent(self.plan, _not_created(self.ledger))
@@ -253,6 +262,8 @@ class _PushRun:
                 self.eligibility = assess_creates(
                     self.plan, self.ledger, self.rules, partial(read_list, *sources)
                 )
+                read_at = self.ledger.now()
+                self.relist_at = read_at + max(RELIST_S, read_at - self.assessed_at)
             else:
                 for other in PlanLedger.all_unsettled(self.ledger.ledger, self.ledger.host):
                     other.commit(other.overwritten(), other.now())
@@ -269,6 +280,8 @@ class _PushRun:
                 return
             if sent.in_doubt and self.kind.is_update and round_number < ROUNDS_MAX:
                 continue  # repeatable updates are sent again at once
+            if self._is_list_old() and self.ledger.ids("planned") - set(self.eligibility.withheld):
+                continue
             settle_times = self._settle_times()
             if not self.options.wait or not settle_times:
                 return
@@ -276,6 +289,10 @@ class _PushRun:
                 left := max(settle_times) - self.ledger.now()
             ) > 0 and not self.hooks.stop.is_set():
                 self.hooks.stop.wait(min(left, 1.0))
+
+    def _is_list_old(self) -> bool:
+        """Whether customers may be on the platform by now that were not when their list was read."""
+        return self.ledger.now() >= self.relist_at
 
     def _settle_times(self) -> list[float]:
         """When each create in doubt can be looked up, of those that could not be at the last assessment."""
@@ -356,6 +373,8 @@ class _PushRun:
         def tasks_of(*parts: set[int]) -> Iterator[SendTask]:
             for part in parts:
                 for op in self.plan.operations(part) if part else ():
+                    if self._is_list_old():
+                        return  # the next round sends the rest
                     yield SendTask(op, self.rules.is_repeatable(op), repeats.pop(op.id, None))
 
         result, probes = SendResult(), 0

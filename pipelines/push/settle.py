@@ -114,13 +114,14 @@ def settle(
         dependencies or PushDependencies(),
         legacy_settings(),
     )
-    path, result, host = ledger_path(), SettleResult(), legacy.base_url
+    path, result = ledger_path(), SettleResult()
     check_settle_s(settle_s, legacy)
     with (
         ledger_lock(path),
         Ledger.open(path, read=dependencies.read_clock) as ledger,
         dependencies.client(legacy, hooks.stop) as client,
     ):
+        host = ledger.host_name(legacy.base_url)
         rules = PushRules(
             settle_s=settle_time_s(settle_s, client),
             resend=False,
@@ -166,10 +167,17 @@ def settle(
     return result
 
 
+def accept_ledger() -> None:
+    """Takes the ledger for the newest, although an older one or none was expected in its place. Raises UsageError."""
+    path = ledger_path()
+    with ledger_lock(path), Ledger.open(path) as ledger:
+        ledger.accept()
+
+
 def named_plan(ledger: Ledger, host: str, name: str) -> PlanLedger:
     """The plan of a host with this folder, or whose id begins so. Raises UsageError."""
     rows = ledger.connection.execute(
-        "SELECT plan_id, folder FROM plans WHERE host = ?", [host]
+        "SELECT plan_id, folder FROM plans WHERE host = ?", [ledger.host_name(host)]
     ).fetchall()
     folder = str(Path(name).absolute())
     found = [plan_id for plan_id, path in rows if path == folder] or [

@@ -77,5 +77,5 @@ class Keys:
         """See `QuestionKind`."""
         legacy, path = legacy_settings(), ledger_path()
         with ledger_lock(path), Ledger.open(path) as ledger:
-            ledger.keep_key(legacy.base_url, key_digest(legacy))
+            ledger.keep_key(legacy.base_url, key_digest(legacy, ledger))
         return str(path)

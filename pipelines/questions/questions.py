@@ -26,11 +26,13 @@ from orderbridge.pipelines.questions.model import (
     QuestionKind,
 )
 from orderbridge.pipelines.questions.pairs import Pairs
+from orderbridge.pipelines.questions.platforms import Platforms
 from orderbridge.pipelines.questions.writes import Writes
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
 KINDS: Final[tuple[QuestionKind, ...]] = (
+    Platforms(),
     Keys(),
     Writes(),
     Creates(),

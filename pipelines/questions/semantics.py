@@ -34,7 +34,7 @@ def semantics_evidence() -> list[Evidence]:
         return []
     host = str(_BASE_URL.checked(given[0]))
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        return [*_evidence(ledger, host)]
+        return [*_evidence(ledger, ledger.host_name(host))]
 
 
 def _evidence(ledger: Ledger, host: str) -> Iterator[Evidence]:

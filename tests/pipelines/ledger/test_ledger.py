@@ -486,9 +486,8 @@ def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_cloc
                 "SELECT name FROM sqlite_master WHERE type = 'table'"
             )
         }
-        assert tables == {"ledger", "plans", "operations", "claims", "confirmed", "keys"}, (
-            "nothing of the older version"
-        )
+        current = {"ledger", "plans", "operations", "claims", "confirmed", "hosts", "keys"}
+        assert tables == current, "nothing of the older version"
     with Ledger.open(tmp_path / "ledger.sqlite") as opened:
         assert list(opened.superseded(plans[0].plan_id)) == [1]
         assert not opened.superseded(later.plan_id)

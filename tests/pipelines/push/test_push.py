@@ -1047,3 +1047,28 @@ def test_the_exit_code_is_that_of_the_gravest(at: Place) -> None:
     assert code(error=Unreachable("no"), states=doubt) == 4
     assert code(states={"conflict": 1}, lines=Counter({("rejected", "rejected"): 1})) == 6
     assert code(lines=Counter({("unsent", "exists_differs"): 1, ("confirmed", "merged"): 1})) == 0
+
+
+def test_a_long_push_reads_the_list_again_and_creates_nobody_that_another_project_has_created(
+    at: Place,
+) -> None:
+    at.stop_clock()
+    plan = at.plan([customer(n) for n in range(1, 9)])
+    listed = 0
+
+    def on_page(*_: object) -> None:
+        nonlocal listed
+        listed += 1
+
+    def on_operation(ended: int, total: int) -> None:
+        at.now += 100.0
+        if ended == 2:
+            body = {"erpCode": "C00007", "firstName": "Ana", "email": "ana7@example.test"}
+            at.platform.state.add("customers", body)
+
+    pushed = at.push(plan, on_operation=on_operation, on_page=on_page)
+    assert pushed.exit_code == 5
+    assert at.codes() == [f"C0000{n}" for n in (1, 2, 3, 4, 5, 6, 8)]
+    (row,) = [row for row in results(plan)["unsent"] if row["line"] == "8"]
+    assert row["outcome"] == "exists_now"
+    assert listed >= 2

@@ -1,0 +1,104 @@
+"""No push begins with a ledger that is damaged, or older than what was pushed with it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.sources.errors import UsageError
+from tests.pipelines.push.damaged import Scene, damage
+from tests.pipelines.push.plans import Place, customer, patch
+
+SEEDS = range(40)
+
+
+@pytest.fixture
+def scene(at: Place, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return Scene.build(at, tmp_path_factory.mktemp("copies"))
+
+
+def test_a_push_with_a_damaged_ledger_sends_nothing_twice_and_nothing_before_it_ends(
+    scene: Scene,
+) -> None:
+    refused = 0
+    for seed in SEEDS:
+        scene.restore()
+        how = damage(scene, seed)
+        done = scene.push_all()
+        again = {name: count for name, count in scene.platform.writes().items() if count > 1}
+        assert not again, (seed, how, done)
+        assert not [sent for code, sent in done if code in (1, 2) and sent], (seed, how, done)
+        assert 1 not in {code for code, _ in done}, (seed, how, done)
+        refused += {code for code, _ in done} == {2}
+    assert refused > len(SEEDS) / 2
+
+
+def damage_index(path: Path) -> None:
+    """An index that lacks the rows of the table: only a check of all pages notices it."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master"
+            " WHERE name = 'doubtful') WHERE name = 'claims_of_plan'"
+        )
+        connection.commit()
+
+
+def test_a_damaged_ledger_ends_each_command_before_a_request_with_the_way_out(at: Place) -> None:
+    assert at.code(at.plan([customer(1)])) == 0
+    plan = at.plan([customer(2)])
+    damage_index(at.ledger)
+    before = at.platform.state.requests
+    (at.folder / "in.csv").write_text("productId,variantId,sku\n1,2,S1\n", "utf-8")
+    for arguments in (
+        ["push", str(plan), "--yes"],
+        ["import", "variants", "in.csv", "--yes"],
+        ["settle"],
+    ):
+        done = at.command(*arguments)
+        assert (done.code, done.out) == (2, ""), (arguments, done.err)
+        assert "mkdir damaged && mv ledger.sqlite ledger.sqlite-* damaged/" in done.err
+        assert "docs/operate.md#a-damaged-ledger" in done.err
+    assert at.platform.state.requests == before
+    assert "is damaged" in at.command("check").out
+
+
+def test_damage_that_only_a_query_meets_is_an_error_of_the_file(at: Place) -> None:
+    assert at.code(at.plan([patch(1, 1)])) == 0
+    damage = sqlite3.DatabaseError("database disk image is malformed")
+    damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    with pytest.raises(UsageError, match="is damaged"), Ledger.open(at.ledger, readonly=True):
+        raise damage
+
+
+def test_a_ledger_of_a_backup_plans_and_sends_nothing_until_somebody_takes_it(at: Place) -> None:
+    prices = at.folder / "prices.csv"
+    prices.write_text("productId,variantId,sku\n1,2,10\n", "utf-8")
+    at.command("import", "variants", "prices.csv", "--yes")
+    backup = shutil.copy(at.ledger, at.folder / "backup.sqlite")
+    prices.write_text("productId,variantId,sku\n1,2,12\n", "utf-8")
+    assert at.command("import", "variants", "prices.csv", "--yes").code == 0
+    prices.write_text("productId,variantId,sku\n1,2,10\n", "utf-8")
+    shutil.copy(backup, at.ledger)
+    for plan in (["import", "variants", "prices.csv", "--yes"], ["plan", "variants", "prices.csv"]):
+        done = at.command(*plan)
+        assert done.code == 2, done.out
+        assert "an older copy of the ledger" in done.err
+    other = at.plan([patch(1, 5)])
+    with pytest.raises(UsageError, match="older copy"):
+        at.push(other)
+    assert at.variant(2)["sku"] == "12"
+    assert at.command("settle", "--accept-ledger").code == 0
+    assert at.code(other) == 0
+
+
+def test_a_ledger_that_is_gone_is_noticed(at: Place) -> None:
+    assert at.code(at.plan([patch(1, 1)])) == 0
+    at.ledger.unlink()
+    with pytest.raises(UsageError, match="is not the ledger that was used here"):
+        at.push(at.plan([patch(1, 2)]))

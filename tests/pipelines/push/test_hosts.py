@@ -1,0 +1,114 @@
+"""The same platform under another name gets nothing twice, and a host that did not change asks nothing."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from orderbridge.pipelines.plan.make import PlanOptions, make_plan
+from orderbridge.pipelines.questions.platforms import Platforms
+from orderbridge.sources.errors import UsageError
+from tests.pipelines.bridge import command
+from tests.pipelines.push.plans import Place, customer, patch, write_plan
+
+FILE = "productId,variantId,sku,price\n1,1,S1,5\n1,2,S2,6\n"
+
+
+def other_name(at: Place) -> str:
+    """From now on the settings name the platform otherwise."""
+    os.environ["SOURCES__LEGACY__BASE_URL"] = at.platform.url.replace("127.0.0.1", "localhost")
+    return os.environ["SOURCES__LEGACY__BASE_URL"]
+
+
+def imported(at: Place) -> tuple[int, str]:
+    environment = {
+        **at.environment(),
+        "SOURCES__LEGACY__BASE_URL": os.environ["SOURCES__LEGACY__BASE_URL"],
+    }
+    done = command("import", "variants", "in.csv", "--yes", env=environment, cwd=at.folder)
+    return done.code, done.err
+
+
+def answer(at: Place, value: str) -> None:
+    (asked,) = Platforms().asked()
+    environment = {
+        **at.environment(),
+        "SOURCES__LEGACY__BASE_URL": os.environ["SOURCES__LEGACY__BASE_URL"],
+    }
+    done = command("answer", asked.id, value, env=environment, cwd=at.folder)
+    assert done.code == 0, done.err
+    assert not Platforms().asked()
+
+
+def test_nothing_is_sent_to_another_name_of_the_platform_before_somebody_says_that_it_is_one(
+    at: Place,
+) -> None:
+    (at.folder / "in.csv").write_text(FILE, "utf-8")
+    assert imported(at)[0] == 0
+    assert not Platforms().asked()
+    applied = at.variant(1)
+    made_before = at.plan([patch(1, 3, price=7, repeatable=False)])
+    other_name(at)
+    requests = at.platform.state.requests
+    code, said = imported(at)
+    assert (code, at.platform.state.requests) == (2, requests)
+    assert "this ledger has 4 confirmed variants of http://127.0.0.1" in said
+    host = at.platform.url.removeprefix("http://")
+    assert f"orderbridge answer platform:{host} same" in said
+    answer(at, "same")
+    code, said = imported(at)
+    assert (code, at.variant(1)) == (0, applied), said
+    with pytest.raises(UsageError, match="made for other settings"):
+        at.push(made_before)
+
+
+def test_what_is_open_under_one_name_is_settled_under_the_other(at: Place) -> None:
+    lost = at.lost(customer(1))
+    url = other_name(at)
+    answer(at, "same")
+    plan = write_plan(at.folder / "again", url, [customer(1)])
+    assert at.code(plan) == 5
+    assert at.codes() == ["C00001"]
+    done = command(
+        "settle",
+        env={**at.environment(), "SOURCES__LEGACY__BASE_URL": url},
+        cwd=at.folder,
+    )
+    assert done.code in (0, 6), done.err
+    assert at.states(lost) != ["planned"]
+
+
+def test_a_customer_that_was_created_under_one_name_is_not_created_under_the_other(
+    at: Place,
+) -> None:
+    assert at.code(at.plan([customer(1)])) == 0
+    for number in at.platform.state.ids("customers"):
+        record = {"erpCode": f"other-{number}", "email": f"other-{number}@x.test"}
+        at.platform.state.change("customers", number, record)
+    url = other_name(at)
+    plan = write_plan(at.folder / "again", url, [customer(1)])
+    with pytest.raises(UsageError, match="is it the same platform"):
+        at.push(plan)
+    answer(at, "same")
+    assert at.code(plan) == 5
+    assert at.codes() == ["C00001"]
+
+
+def test_another_platform_gets_all_of_it_and_is_asked_about_once(at: Place) -> None:
+    (at.folder / "in.csv").write_text(FILE, "utf-8")
+    assert imported(at)[0] == 0
+    other_name(at)
+    answer(at, "different")
+    options = PlanOptions("variants", at.folder / "in.csv", out=at.folder / "made")
+    assert make_plan(options).manifest.operations == 4
+    assert imported(at)[0] == 0
+
+
+def test_a_host_of_another_environment_is_not_asked_about(
+    at: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert at.code(at.plan([patch(1, 1)])) == 0
+    other_name(at)
+    monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "production")
+    assert not Platforms().asked()
