@@ -155,16 +155,22 @@ def next_lines(result: PushResult, workbook: Path | None) -> list[str]:
 
 def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[str]:
     """What a person does about lines that no repetition ends."""
+    from orderbridge.pipelines.plan.lost_zeros import AS_WRITTEN, kept_zeros
     from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER
     from orderbridge.pipelines.push.next_steps import NextSteps
 
     plan, lines = result.plan, []
     held_by_plan = plan.manifest.outcomes.get("held", 0)
+    zeros = [one for one in kept_zeros(plan.folder) if one.lines]
+    held_for_texts = held_by_plan - sum(one.lines for one in zeros)
     is_rejected = any(file == "rejected" for file, _ in result.lines)
-    if is_rejected or held_by_plan:
-        what = " and ".join(["rejected"] * is_rejected + ["held"] * bool(held_by_plan))
+    if is_rejected or held_for_texts:
+        what = " and ".join(["rejected"] * is_rejected + ["held"] * bool(held_for_texts))
         lines += _correction(plan, what, workbook).lines
-    if held_by_plan:
+    for question in dict.fromkeys(lost.question for one in zeros for lost in one.found):
+        lines.append("next: export the file with its codes as text; if the held codes are right:")
+        lines.append(f"  orderbridge answer {question} {AS_WRITTEN}")
+    if held_for_texts:
         lines.append("next: if the held lines are right, send them in a terminal:")
         lines.append(f"  {NextSteps.of(plan).plan_again}")
     if has_lines(result, "exists_differs", "ambiguous"):

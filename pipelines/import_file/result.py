@@ -21,6 +21,7 @@ from orderbridge.pipelines.import_file.examples import difference_words
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
 from orderbridge.pipelines.plan.corrections import ALL_LINES, HASHES_SHEET, hash_cells, row_hash
+from orderbridge.pipelines.plan.lost_zeros import CODE as ZEROS_LOST
 from orderbridge.pipelines.plan.model import (
     DIFFERENCES_FILE,
     IMPORT_MARK,
@@ -119,7 +120,9 @@ def _check_unchanged(plan: Plan) -> None:
 def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
     """The outcome of each line: those of the push, with the fields that the plan names for what is to correct."""
     faulty = {
-        line.line: line for line in plan.unsent_lines() if line.outcome in ("rejected", "held")
+        line.line: line
+        for line in plan.unsent_lines()
+        if line.outcome in ("rejected", "held") and line.code != ZEROS_LOST  # a new export corrects
     }
     differences: dict[int, list[str]] = defaultdict(list)
     for row in people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names):

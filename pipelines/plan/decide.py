@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any, Final
@@ -24,6 +24,8 @@ from pyarrow import json as arrow_json
 from orderbridge.pipelines.imports.json_columns import as_json, bytes_of
 from orderbridge.pipelines.ledger.keys import body_hash, record_hash
 from orderbridge.pipelines.plan.current_state import CurrentCustomers
+from orderbridge.pipelines.plan.lost_zeros import CODE as LOST_ZEROS
+from orderbridge.pipelines.plan.lost_zeros import LostZeros
 from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason, first_of
 from orderbridge.pipelines.plan.summary import MAX_JUMPS, PlanStatistics
 from orderbridge.pipelines.plan.suspicious import SuspiciousValues
@@ -47,6 +49,7 @@ from orderbridge.transforms.upserts.decisions import (
 _TEXT: Final = pd.ArrowDtype(TEXT)
 _CODES: Final = ("erpCode", "sku")
 """Fields of variants that name an article."""
+_CUSTOMER_CODES: Final = ("erpCode", "loginCode")
 _DOCUMENT_FIELDS: Final = {
     name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")
 }
@@ -83,6 +86,9 @@ class Decider(ABC):
     statistics: PlanStatistics
     differences: list[pa.Table] = field(default_factory=list, init=False)
 
+    def prepare(self, tables: Sequence[pa.Table]) -> None:  # noqa: B027 # most need not
+        """Looks at all inputs of the file, before any is decided."""
+
     @abstractmethod
     def decide(self, table: pa.Table) -> Decision:
         """Decides for the inputs of a table."""
@@ -101,14 +107,29 @@ class CustomerDecider(Decider):
         accepted: differences that a person has accepted: customer, field, value in the file and on the platform; both
             empty for any.
         created_as: the platform's id of a customer that was created with one of these keys.
+        file: SHA-256 of the file, where nobody has said that its codes are as they should be.
+        lost_zeros: fields whose codes have lost their zeros, as another file has shown whose rows these are.
     """
 
     current: CurrentCustomers
     country: str | None
     accepted: Set[tuple[str, ...]]
     created_as: Callable[[Mapping[str, str]], str | None]
+    file: str | None = None
+    lost_zeros: list[LostZeros] = field(default_factory=list)
     _new_codes: list[pa.Table] = field(default_factory=list, init=False)
     _unchecked: set[str] = field(default_factory=set, init=False)
+
+    def prepare(self, tables: Sequence[pa.Table]) -> None:
+        """See `Decider`."""
+        if not tables or self.file is None:
+            return
+        for name in _CUSTOMER_CODES:
+            codes = pa.chunked_array([chunk for one in tables for chunk in one[name].chunks], TEXT)
+            known = array(self.current.rows[CUSTOMER_KEYS[name]]).drop_null()
+            found = LostZeros.find(self.file, name, codes.combine_chunks().drop_null(), known)
+            if found is not None:
+                self.lost_zeros.append(found)
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
@@ -135,18 +156,30 @@ class CustomerDecider(Decider):
                 "outcome", decision.take(rows_with)
             )
             self.differences.append(found.select(DIFFERENCE_SCHEMA.names))
+        decision, held_words = self._with_held(inputs, decision)
         is_new = pc.equal(decision, "create")
         self._point_out(inputs[is_new.to_numpy(zero_copy_only=False)], all_lines.filter(is_new))
         is_keyless = pc.equal(decision, "no_key")
         outcome = pc.if_else(is_new, "send", pc.if_else(is_keyless, "rejected", decision))
-        words = "no erpCode, email or loginCode, so that it could not be looked up"
+        no_key = "no erpCode, email or loginCode, so that it could not be looked up"
+        is_held = pc.equal(decision, "held")
         more = {
-            "code": pc.if_else(is_keyless, "no_key", ""),
-            "words": pc.if_else(is_keyless, words, ""),
+            "code": pc.if_else(is_keyless, "no_key", pc.if_else(is_held, LOST_ZEROS, "")),
+            "words": pc.if_else(is_keyless, no_key, held_words),
         }
         more["id"] = pc.fill_null(array(decisions["customer_id"]), "")
         evidence = f"read by run {known.read.run_id}"
         return Decision(outcome, pa.table(as_json("customers", _arrays(table))), evidence, more)
+
+    def _with_held(self, inputs: pd.DataFrame, decision: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """The decisions, with new customers held whose code may have lost its zeros; and why each is held."""
+        words = pa.array([""] * len(decision), TEXT)
+        is_new = pc.equal(decision, "create")
+        for lost in self.lost_zeros:
+            is_held = pc.and_(is_new, lost.may_lack_zeros(array(inputs[lost.field])))
+            decision = pc.if_else(is_held, "held", decision)
+            words = pc.if_else(is_held, lost.words, words)
+        return decision, words
 
     def _with_created(self, inputs: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
         """New customers that were created before, and are there by their id: the platform respells their keys."""

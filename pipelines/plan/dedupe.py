@@ -73,6 +73,7 @@ def partition(
     """
     tables, lines_read = _read(inputs, outcomes)
     duplicates = _Duplicates(inputs, tables)
+    decider.prepare(tables)
     outcome_of_row = np.zeros(len(duplicates.first), np.int8)
     sent: list[pa.Array] = []
     before, together = (

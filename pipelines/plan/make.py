@@ -28,6 +28,8 @@ from orderbridge.pipelines.plan.corrections import check_all_lines
 from orderbridge.pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, UpdateDecider
 from orderbridge.pipelines.plan.dedupe import partition
 from orderbridge.pipelines.plan.folder import has_plan, hidden_folder, publish_folder
+from orderbridge.pipelines.plan.lost_zeros import CODE as ZEROS_LOST
+from orderbridge.pipelines.plan.lost_zeros import ZEROS_FILE, KeptZeros, zeros_of_rejects
 from orderbridge.pipelines.plan.model import (
     LINES_FILE,
     MANIFEST_FILE,
@@ -54,6 +56,7 @@ from orderbridge.pipelines.plan.replaced import confirmed_fields, replaced_sha25
 from orderbridge.pipelines.plan.requests import RequestWriter
 from orderbridge.pipelines.plan.summary import PlanStatistics, summary
 from orderbridge.pipelines.plan.suspicious import SuspiciousValues
+from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
 from orderbridge.sources import __version__
 from orderbridge.sources.disk import create_private, file_version, first_free, usable_path
 from orderbridge.sources.errors import ExitCode, UsageError
@@ -257,7 +260,17 @@ class _PlanMaker:
         if self.customers is not None:
             accepted = current_state.accepted_differences()
             country = reconcile_settings().country
-            return CustomerDecider(*common, self.customers, country, accepted, self._created_as)
+            table = self.inputs.table
+            answered = {one.file for one in AcceptedChanges.read().codes}
+            return CustomerDecider(
+                *common,
+                self.customers,
+                country,
+                accepted,
+                self._created_as,
+                file=None if table.sha256 in answered else table.sha256,
+                lost_zeros=zeros_of_rejects(self.options.file) if table.is_excerpt else [],
+            )
         if self.kind.is_update:
             self.confirmed = confirmed_fields(self.ledger, settings.base_url)
             self.always = None if self.options.send_all else mapping.always_sent(settings.semantics)
@@ -267,6 +280,21 @@ class _PlanMaker:
         return CreateDecider(
             *common, self.kind, partial(self.ledger.is_created, settings.base_url, self.kind.name)
         )
+
+    def _keep_zeros(self, folder: Path, lines: pa.Table) -> None:
+        """Writes what the codes of the file have shown, for its rejected rows, and for who answers."""
+        decider = self.decider
+        if not isinstance(decider, CustomerDecider) or not decider.lost_zeros:
+            return
+        is_held = pc.equal(lines["code"], ZEROS_LOST)
+        kept = KeptZeros(
+            os.path.realpath(self.options.file),
+            self.inputs.table.sha256,
+            pc.sum(is_held).as_py() or 0,
+            decider.lost_zeros,
+        )
+        with create_private(folder / ZEROS_FILE) as out:
+            out.write(msgspec.json.encode(kept))
 
     def write(
         self, folder: Path, versions: list[tuple[Path, tuple[int, ...]]]
@@ -290,6 +318,7 @@ class _PlanMaker:
         write_outcomes(
             folder, lines, self.decider.differences, inputs.table.format.delimiter or ","
         )
+        self._keep_zeros(folder, lines)
         rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(
             ["line", "field", "code", "words"]
         )

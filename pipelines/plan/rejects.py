@@ -38,6 +38,7 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import DetectedFormat, RejectedRow, Row, SourceTable
 from orderbridge.sources.files.formulas import CsvFile, escape, neutralize
 from orderbridge.sources.files.model import LINE_COLUMN
+from orderbridge.sources.settings import project_file
 from orderbridge.sources.words import listed
 
 CODES_FILE: Final = ".codes.json"
@@ -242,16 +243,29 @@ def _digest(cell: str) -> str:
     return hashlib.sha256(cell.encode()).hexdigest()[:16]
 
 
+def _kept_codes(file: Path) -> list[_Code]:
+    """What the plan of a reject file kept of its codes; all plans of the project, where the file is beside none."""
+    beside = file.parent / CODES_FILE
+    paths = [beside] if beside.exists() else project_file("").glob(f"plan-*/{CODES_FILE}")
+    codes: dict[_Code, None] = {}
+    for path in paths:
+        codes |= dict.fromkeys(msgspec.json.decode(path.read_bytes(), type=list[_Code]))
+    return list(codes)
+
+
 def check_codes(inputs: Inputs, file: Path) -> None:
     """Compares corrected rows with what the plan kept of the codes of the lines that it rejected.
+
+    A file that was saved elsewhere is compared with what all plans of the project kept.
 
     Raises:
         UsageError: texts have lost their leading zeros, as in a CSV that a spreadsheet program has saved.
     """
-    kept = file.parent / CODES_FILE
-    if not inputs.table.is_excerpt or not kept.exists():
+    if not inputs.table.is_excerpt:
         return
-    codes = msgspec.json.decode(kept.read_bytes(), type=list[_Code])
+    codes = _kept_codes(file)
+    if not codes:
+        return
     line_column = inputs.table.columns[-len(REJECT_COLUMNS)]
     names = [
         name

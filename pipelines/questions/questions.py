@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from orderbridge.pipelines.questions.changes import Changes
+from orderbridge.pipelines.questions.codes import Codes
 from orderbridge.pipelines.questions.creates import Creates
 from orderbridge.pipelines.questions.examples import examples_for
 from orderbridge.pipelines.questions.findings import Findings
@@ -36,6 +37,7 @@ KINDS: Final[tuple[QuestionKind, ...]] = (
     Keys(),
     Writes(),
     Creates(),
+    Codes(),
     Findings(),
     Changes(),
     Meanings(),

@@ -36,8 +36,8 @@ COMPARED: Final = frozenset(
 """Rules that compare with the last accepted state."""
 SAFE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_. \[\]-]{0,99}")
 """A path of fields that can be shown; any other could be a value, such as an e-mail address as the name of a field."""
-_TABLES: Final = frozenset({"accepted", "lists", "sources"})
-"""The tables of the file; the last two are read by `accepted_changes`."""
+_TABLES: Final = frozenset({"accepted", "lists", "sources", "codes"})
+"""The tables of the file; all but the first are read by `accepted_changes`."""
 RULE_NAMES: Final = frozenset(f"{rule.entity}.{rule.name}" for rule in RULES)
 
 

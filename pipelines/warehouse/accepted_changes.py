@@ -1,8 +1,9 @@
-"""What a person has accepted of the platform as a whole: lists that lost records, and another source.
+"""What a person has accepted as a whole: lists that lost records, another source, codes of a file without zeros.
 
-In: `.dlt/accepted.toml`, its tables `[[lists]]` and `[[sources]]`. Out: whether a pull may publish what it would hold
-back or refuse. An entry is about the evidence at hand, such as a fall from 900 records to 300, compared with one
-published version. Once a run has published, it is spent, and the next fall is another question. No run writes here.
+In: `.dlt/accepted.toml`, its tables `[[lists]]`, `[[sources]]` and `[[codes]]`. Out: whether a pull may publish what it
+would hold back or refuse, and a plan send what it would hold. An entry is about the evidence at hand, such as a fall
+from 900 records to 300, compared with one published version, or a file. Once a run has published, the entry of a list
+or source is spent, and the next fall is another question. No run writes here.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from orderbridge.sources.settings.root import read_toml
 
 LISTS: Final = "lists"
 SOURCES: Final = "sources"
+CODES: Final = "codes"
 _HINT: Final = "Remove the entry, then answer again; `orderbridge questions` lists what is asked."
 
 
@@ -78,6 +80,20 @@ class AcceptedSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return compared_with == self.compared_with and changed.items() <= self.after.items()
 
 
+class AcceptedCodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry of `[[codes]]`: the codes of a file are as they should be, although they seem to have lost zeros.
+
+    Attributes:
+        file: SHA-256 of the file; another export is another question.
+        who, when, why: accepted it.
+    """
+
+    file: str
+    who: str
+    when: datetime
+    why: str = ""
+
+
 def changed_parts(held: DataSource, source: DataSource) -> dict[str, str]:
     """The parts of a source that differ from the one before, where both are known."""
     before = asdict(held)
@@ -94,6 +110,7 @@ class AcceptedChanges:
 
     falls: Sequence[AcceptedFall] = ()
     sources: Sequence[AcceptedSource] = ()
+    codes: Sequence[AcceptedCodes] = ()
 
     @classmethod
     def read(cls) -> Self:
@@ -106,7 +123,8 @@ class AcceptedChanges:
         check_private(path)
         document = read_toml(path)
         falls = _entries(path, document, LISTS, AcceptedFall)
-        return cls(falls, _entries(path, document, SOURCES, AcceptedSource))
+        sources = _entries(path, document, SOURCES, AcceptedSource)
+        return cls(falls, sources, _entries(path, document, CODES, AcceptedCodes))
 
     def covers_fall(self, held: HeldList) -> bool:
         """Whether a person accepted that this list lost these records."""
@@ -119,7 +137,7 @@ class AcceptedChanges:
         return any(one.covers(held, compared_with, source) for one in self.sources)
 
 
-_Entry = TypeVar("_Entry", AcceptedFall, AcceptedSource)
+_Entry = TypeVar("_Entry", AcceptedFall, AcceptedSource, AcceptedCodes)
 
 
 def _entries(
@@ -153,6 +171,7 @@ def write_changes(added: AcceptedChanges, removed: AcceptedChanges) -> Path:
         document = tomlkit.parse(path.read_text("utf-8")) if path.exists() else tomlkit.document()
         _change(document, LISTS, kept.falls, added.falls, removed.falls)
         _change(document, SOURCES, kept.sources, added.sources, removed.sources)
+        _change(document, CODES, kept.codes, added.codes, removed.codes)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_private(path, tomlkit.dumps(document).encode())
     return path

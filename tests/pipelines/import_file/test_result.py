@@ -221,9 +221,10 @@ def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_wit
     assert b"00380" not in (first.plan.folder / CODES_FILE).read_bytes()
     desk.write("productId;variantId;sku;price\n1;1009;x;1\n", "articulos.csv")
     corrected = rejects.read_text("cp1252").replace("consultar", "5")
-    rejects.write_text(corrected.replace("00380", "380").replace("A7", "A8"), "cp1252")
-    with pytest.raises(UsageError, match=r"lost their leading zeros: line 2: sku was 00380\n"):
-        desk.run(rejects, "variants")
+    for path in (rejects, desk.at.folder / "saved elsewhere.csv"):
+        path.write_text(corrected.replace("00380", "380").replace("A7", "A8"), "cp1252")
+        with pytest.raises(UsageError, match=r"lost their leading zeros: line 2: sku was 00380\n"):
+            desk.run(path, "variants")
     meant = corrected.replace("A7", "A8").replace("00040", "41")
     rejects.write_text(meant.replace("01;1001", "1;1001"), "cp1252")  # an id is a number
     assert desk.run(rejects, "variants").exit_code == 0
