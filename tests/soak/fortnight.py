@@ -26,7 +26,7 @@ from orderbridge.pipelines.import_file import run as importing
 from orderbridge.pipelines.import_file.run import ImportOptions, ImportSteps, import_file
 from orderbridge.pipelines.mapping import Mapping
 from orderbridge.pipelines.plan import current_state
-from orderbridge.pipelines.plan.current_state import CurrentCustomers
+from orderbridge.pipelines.plan.current_state import CurrentCustomers, KnownPriceLists
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, Plan, ReadState
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.push.model import PushOptions
@@ -205,8 +205,9 @@ def _current(world: World) -> CurrentCustomers:
     ]
     read = ReadState(run_id="r", at="2026-01-01T00:00:00+00:00", verdict="complete", rows=len(rows))
     missing = frame(dict.fromkeys(CUSTOMER_KEYS.values(), TEXT), [])
+    price_lists = KnownPriceLists(pa.array([], TEXT), "not read")
     return CurrentCustomers(
-        frame(KNOWN, rows), missing, frame(KNOWN_DOCUMENTS, []), read, pa.array([], TEXT)
+        frame(KNOWN, rows), missing, frame(KNOWN_DOCUMENTS, []), read, price_lists
     )
 
 
