@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 DELIMITER: Final = re.compile(f"[{''.join(DELIMITERS)}]")
+DATEV: Final = re.compile(r'"?(?:EXTF|DTVF)"?;\d+;')
+"""The first line of files for DATEV: about the file, whatever the table below it has."""
 SEP: Final = re.compile(r'"?sep=(.)"?[ ,;\t|]*[\r\n]*$', re.IGNORECASE)
 MAX_TITLES: Final = 2
 """Below more lines of one cell, a last one with a delimiter is a row of one column, unless it has names."""
@@ -231,8 +233,14 @@ def records_of(text: str, dialect: Dialect, *, cut_off: bool) -> list[Record]:
 
 
 def width_of(records: list[Record]) -> int:
-    """The most frequent width, weighted by cells; 1 if every record has one cell."""
-    counts = Counter(len(record.cells) for record in records if record.cells and any(record.cells))
+    """The most frequent width, weighted by cells; 1 if every record has one cell.
+
+    A first line that is wider than all others, which are equal, is above the table.
+    """
+    widths = [len(record.cells) for record in records if record.cells and any(record.cells)]
+    counts = Counter(widths)
+    if len(counts) == 2 and counts[widths[0]] == 1 and widths[-1] > 1 and len(widths) > MAX_TITLES:
+        return widths[-1]
     return max(counts, key=lambda width: (counts[width] * (width - 1), width), default=1)
 
 

@@ -135,12 +135,19 @@ def detect_layout(
         surplus,
         header=line,
         keeps_totals=options.totals == "keep",
+        titles=_titles(filled[:at], len(columns), surplus) if line else (),
     )
     if options.header_row is None:
         shape = _typed(shape, filled[at + bool(line) :], records)
     preamble = skipped + tuple(record.line for record in filled[:at])
     data_line = filled[at].last + 1 if line else filled[at].line
     return Layout(shape, (line,) if line else (), data_line, preamble, renamed)
+
+
+def _titles(above: list[Record], width: int, surplus: int) -> tuple[tuple[str, ...], ...]:
+    """The cells of lines that have as many as a row, and text in several."""
+    lines = [record.cells or [] for record in above if len(record.filled) > 1]
+    return tuple(tuple(cells[:width]) for cells in lines if len(cells) == width + surplus)
 
 
 def _names(header: list[str], rows: list[list[str]]) -> tuple[list[str], int]:

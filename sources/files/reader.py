@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from orderbridge.sources.files.dialect import (
+    DATEV,
     DELIMITERS,
     SEP,
     Dialect,
@@ -128,7 +129,7 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
 
 
 def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Dialect, int]:
-    """The most probable dialect of a sample, and the number of `sep=` lines at its start, which have no record.
+    """The most probable dialect of a sample, and the number of lines at its start about the file, without a record.
 
     If the line of the header is given, what is above it does not count.
 
@@ -136,8 +137,9 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
         UsageError: there are two possible readings, or the delimiter, quote or escape in the options is invalid.
     """
     check_options(options)
-    hint = SEP.fullmatch(next(lines_of(sample), ""))
-    hints = int(hint is not None)
+    first = next(lines_of(sample), "")
+    hint = SEP.fullmatch(first)
+    hints = int(hint is not None or DATEV.match(first) is not None)
     body = _from_line(sample, max(hints + 1, options.header_row or 1))
     best = best_dialect(
         body,
@@ -154,7 +156,7 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
 def head_records(
     sample: str, dialect: Dialect, header_row: int | None, hints: int, *, cut_off: bool
 ) -> list[Record]:
-    """The records of a sample after its `sep=` lines.
+    """The records of a sample after the lines about the file.
 
     Where a stray quote above a header whose line is given hides it, each line above is a record of one cell.
     """

@@ -114,6 +114,7 @@ class RowShape(NamedTuple):
         types: of the columns, by which another table is recognized; none if the header was given.
         steady: the columns with numbers, dates or codes in nine of ten of the first rows.
         header: the last line of the header; 0 without one, so that names may only come with another table.
+        titles: the cells of lines above the header that are as wide as a row, such as titles of a page.
     """
 
     columns: tuple[str, ...]
@@ -124,6 +125,7 @@ class RowShape(NamedTuple):
     steady: tuple[int, ...] = ()
     header: int = 0
     keeps_totals: bool = False
+    titles: tuple[tuple[str, ...], ...] = ()
 
     def fit(
         self, line: int, last: int, cells: list[str], *, marks: bool, is_ended: bool = False
@@ -182,6 +184,8 @@ class RowShape(NamedTuple):
             return "totals", _TOTALS_REASON
         if is_rule(cells):
             return "rule", "contains only dashes; remove the line"
+        if self.titles and tuple(cells) in self.titles:
+            return "repeated_header", "repeats a line above the header; remove the line"
         if is_units(cells):
             return "rule", "contains only units of columns; remove the line"
         has_first = bool(cells[0]) or self.columns[0] == "column_1"
@@ -263,6 +267,7 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
     words = {
         word for name in shape.columns for word in (name, name.upper(), name.lower(), name.title())
     }
+    words |= {next(filter(None, title)) for title in shape.titles}
     names = pc.utf8_trim_whitespace(columns[0])
     unusual = np.asarray(
         pc.or_(pc.is_in(columns[0], pa.array(words)), pc.match_substring_regex(names, _UNUSUAL))

@@ -244,6 +244,8 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     ("CardCode,CardName,EmailAddress,ZipCode\nCardCode,CardName,E_Mail,ZipCode\nC1,Bar,a@b.com,01067\n", "",
      {"rejected": "2 repeated_header"}),
     ("Code,Name,Email\nCode,Bar,\nCode,Bar,a@b.com\n,Name,Email\n", "", {"rejected": ""}),
+    *((f"{title}\n{COLORS}{title}\n{COLORS}", "", {"rejected": "6 repeated_header, 7 repeated_header"})
+      for title in ("Desde;01/01/2025;Hasta;31/01/2025", ";Fecha:;;31/01/2025")),
     *((f"{header}\n{row}\n{header}\n{row}\n", "", {"rejected": "3 repeated_header"})
       for header, row in (('"","Nombre","Ciudad"', '"r1","Ana","Roma"'), (";Nombre;Ciudad", "r1;Ana;Roma"),
                           ('="Código";="Nombre"', '="001";="Ana"'))),
@@ -282,6 +284,19 @@ def test_names_with_digits_below_a_line_of_another_width_are_the_header(
     found = described(table(tmp_path, BOOKINGS.encode("cp1252"), given))
     assert (found["header"], found["preamble"], found["rows"]) == ((2,), (1,), [3, 4, 5])
     assert found["cells"][1][7] == 'Text, 2 5"'
+
+
+@pytest.mark.parametrize("rows", range(4))
+def test_a_line_about_the_file_may_be_wider_than_its_table(tmp_path: Path, rows: int) -> None:
+    first = (
+        '"EXTF";700;20;"Kontenbeschriftungen";3;20240130140440439;;"RE";"";"";29098;55003;20240101'
+    )
+    text = f"{first}\nKonto;Kontobeschriftung;SprachId\n" + '1200;"Bank";"de-DE"\n' * rows
+    wide = "Empresa;ACME SL;Usuario;ana;Fecha;01/02/2025;Filtro;todos;Orden;código;Hoja;1\n"
+    for data in (text, f"{wide}{NAMES}{ROWS}" if rows else text):
+        found = described(table(tmp_path, data))
+        assert (found["header"], found["preamble"]) == ((2,), (1,))
+        assert len(found["rows"]) == (rows if data is text else 3)
 
 
 @pytest.mark.parametrize(
