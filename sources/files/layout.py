@@ -48,7 +48,8 @@ _DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")
 """A delimiter of any kind, not a comma of prose or of a number."""
 _VALUES: Final = ("number", "date", "address")
 _CLOSING: Final = re.compile(
-    r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,})\b",
+    r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,}"
+    r"|\d+ (?:rows?|filas?|registros?|records?|zeilen?|lignes?|righe|linhas?))\b",
     re.IGNORECASE,
 )
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")

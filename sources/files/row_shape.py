@@ -38,15 +38,16 @@ _TOTALS_REASON: Final = (
     'totals = "skip" or "keep"'
 )
 _AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
-_RULE: Final = re.compile(r"[-=_]{2,}")
+_RULE: Final = re.compile(r"[-=_+]{2,}")
 _UNIT: Final = re.compile(
     r"[(\[]?(?:[€$£%]|eur|usd|gbp|[km]?g|t|lbs?|oz|[cm]?l|[cmk]?m[²³23]?|in|ft|h|min|days?|días?|tage?|jours?|giorni"
-    r"|(?:u|ud|uds|pcs?|pz|un|st|stk|ea)\.?|stück|pièces?|unità|units?|unidad(?:es)?)[)\]]?",
+    r"|(?:u|ud|uds|pcs?|pz|un|st|stk|ea)\.?|stück|pièces?|unità|units?|unidad(?:es)?|°c|k?wh?)(?:/(?:s|h|min|m[²³23]?|l|kg))?"
+    r"[)\]]?",
     re.IGNORECASE,
 )
 _UNUSUAL: Final = "(?i)total|sum|gesamt|som[am]|^(--|==|__)"
 """What the first cell of totals and rules contains."""
-_UNUSUAL_LATER: Final = _UNUSUAL + r"|^\W*\pL{0,8}[²³23]?\W*$"
+_UNUSUAL_LATER: Final = _UNUSUAL + r"|^\W*\pL{0,8}[²³23]?(/\pL{1,3}[²³23]?)?\W*$"
 """The same where the first column is empty, or a unit."""
 _DATA: Final = "[0-9@/]|^$"
 """In every cell that is no text, and in an empty one."""
@@ -146,12 +147,20 @@ class RowShape(NamedTuple):
             cells, is_ended=is_ended or not self.header
         ):
             raise self._another_table(line, "names where the rows have numbers, dates or codes")
-        problem = self._width_problem(cells) or self._problem(line, cells, share, marks=marks)
+        problem = (
+            self._rule_problem(cells)
+            or self._width_problem(cells)
+            or self._problem(line, cells, share, marks=marks)
+        )
         return (
             Row(line, tuple(cells))
             if problem is None
             else RejectedRow(line, last, *problem, tuple(cells))
         )
+
+    def _rule_problem(self, cells: list[str]) -> tuple[RejectCode, str] | None:
+        """Whether a record of any width draws a line."""
+        return ("rule", "contains only dashes; remove the line") if is_rule(cells) else None
 
     def _width_problem(self, cells: list[str]) -> tuple[RejectCode, str] | None:
         """Why a record has the wrong number of cells; otherwise it gets one for each column."""
@@ -182,8 +191,6 @@ class RowShape(NamedTuple):
         has_totals = is_totals(cells)
         if has_totals and not self.keeps_totals:
             return "totals", _TOTALS_REASON
-        if is_rule(cells):
-            return "rule", "contains only dashes; remove the line"
         if self.titles and tuple(cells) in self.titles:
             return "repeated_header", "repeats a line above the header; remove the line"
         if is_units(cells):
@@ -308,7 +315,11 @@ def is_totals(cells: Sequence[str]) -> bool:
         return False
     is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
     is_dense = bool(others) and "total" in name.lower() and cells[0].strip() == name
-    return bool((is_total and (is_sparse or is_dense)) or (is_sparse and others and is_total_of))
+    is_of_all = is_dense and len(others) > 1 and ":" in name
+    return bool(
+        (is_total and (is_sparse or is_dense))
+        or (is_total_of and (is_of_all or (is_sparse and others)))
+    )
 
 
 def is_units(cells: Sequence[str]) -> bool:

@@ -231,7 +231,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     ("name;size;qty;price\nPerno;x;1;5,00\nSous-total;190.0\nClavo;y;2;6,00\n", "", {"rejected": "3 too_short"}),
     # what is no row
     *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\nkg;m;;;\n", "", {"rejected": "2 rule"})
-      for units in (";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück")),
+      for units in (";;;€/kg;m3/s", ";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück")),
     *((f"{COLORS}{total}\nA4;azul;Clavo;1,00\n{total}\n", "", {"rejected": "5 totals, 7 totals"})
       for total in ("TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1",
                     "Subtotal rojo;;;", "Total azul;;;1.003,55 €", "Total azul y verde;;;7", "Sous-total;;;7",
@@ -250,6 +250,10 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
       for header, row in (('"","Nombre","Ciudad"', '"r1","Ana","Roma"'), (";Nombre;Ciudad", "r1;Ana;Roma"),
                           ('="Código";="Nombre"', '="001";="Ana"'))),
     (f"{NAMES}------;--------;---\n{ROWS}======;========;===\n-;-;-\n", "", {"rejected": "2 rule, 6 rule"}),
+    ("------------\n|code |PVP |\n------------\n|A1   |1,50|\n|A2   |2,50|\n------------\n", "",
+     {"rejected": "3 rule, 6 rule"}),
+    (" id | name \n----+------\n  1 | Ana\n  2 | Eva\n(2 rows)\n", "", {"rejected": "2 rule", "footnotes": (5,)}),
+    ("Campaign,Clicks,Impr.\nBrand,1,2\nTotal: Account,1,2\nTotal Gas SL,1,2\n", "", {"rejected": "3 totals"}),
     ("| id | name |\n|----|------|\n| 1 | Perno |\n| 2 | Tuerca |\n", "", {"rejected": "2 rule"}),
     (f"{NAMES}{ROWS}{';;' + chr(10)}{';;' + chr(10)}A4;Perno;1,00\n;;\n;;\nListado del 3 de mayo\n", "",
      {"rows": [2, 3, 4, 7], "rejected": "", "footnotes": (10,)}),
