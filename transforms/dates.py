@@ -53,6 +53,7 @@ UNREAD_FORMS: Final = frozenset({"ambiguous", "mixed", "unknown"})
 """Forms of columns whose texts all stay unread."""
 OFFSET_MAX: Final = timedelta(hours=14)
 """How far from UTC a time without an offset may have been written."""
+_NO_TIME: Final = np.iinfo(np.int64).min
 _SPACES: Final = "[\u00a0\u2009\u202f]"
 """Spaces that spreadsheets and browsers write before AM and PM."""
 
@@ -99,6 +100,7 @@ class DateColumn:
         unread: boolean; there is a text and it was not read.
         day_only: boolean; read, and written without a time of day.
         zone_unknown: boolean; read as UTC, because it has no offset and no time zone was given.
+        doubled_day: the day (DATE) of a time that the clocks show twice, so that its instant is not known; else null.
         endless: boolean; `9999-12-31` in the form of the column, which means no end: neither read nor unread.
         evidence: what the form rests on, in counts; no value of the column.
     """
@@ -109,6 +111,7 @@ class DateColumn:
     day_only: Column[Any]
     zone_unknown: Column[Any]
     endless: Column[Any]
+    doubled_day: Column[Any]
     evidence: str
 
     @property
@@ -227,9 +230,11 @@ def read_dates(
     )
     is_text, is_read, is_day, is_exact, endless = np.zeros((5, len(texts)), np.bool_)
     is_text[given], at = True, np.zeros(len(texts), np.int64)
+    doubled = np.full(len(texts), _NO_TIME, np.int64)
     for family in (one for one in families if one.name == of_column.family):
         reading, rows = family.read(of_column.form, of_column.span), family.rows
         if timezone:
+            doubled[rows] = _doubled(reading, timezone)
             reading = _localized(reading, timezone)
         # Not what is below a null: Arrow computes it too, and the least integer overflows.
         at[rows] = np.where(reading.is_real, reading.at, 0)
@@ -241,8 +246,17 @@ def read_dates(
     unread, day_only, zone_unknown, no_end = (
         column(pa.array(values, BOOLEAN), texts.index) for values in flags
     )
+    days = pa.array(doubled, pa.int64(), mask=doubled == _NO_TIME).cast(pa.timestamp("us"))
+    doubled_day = column(days.cast(DATE), texts.index)
     return DateColumn(
-        of_column.form, at_utc, unread, day_only, zone_unknown, no_end, of_column.evidence
+        of_column.form,
+        at_utc,
+        unread,
+        day_only,
+        zone_unknown,
+        no_end,
+        doubled_day,
+        of_column.evidence,
     )
 
 
@@ -268,6 +282,21 @@ def _localized(reading: DateReading, timezone: str) -> DateReading:
     at, is_real = reading.at.copy(), reading.is_real.copy()
     at[rows], is_real[rows] = utc.asi8, utc.notna()
     return replace(reading, at=at, is_real=is_real, has_offset=np.ones(len(at), np.bool_))
+
+
+def _doubled(reading: DateReading, timezone: str) -> Ints:
+    """The local times that the clocks of a zone show twice: their day is certain. Others are `_NO_TIME`."""
+    doubled = np.full(len(reading.at), _NO_TIME, np.int64)
+    rows = np.flatnonzero(reading.is_real & ~reading.has_offset & ~reading.is_day_only)
+    local = pd.DatetimeIndex(reading.at[rows].view("datetime64[us]"))
+    first = np.ones(len(rows), np.bool_)
+    zone: dict[str, Any] = {"tz": timezone, "nonexistent": "NaT"}
+    is_doubled = local.tz_localize(ambiguous=first, **zone) != local.tz_localize(
+        ambiguous=~first, **zone
+    )
+    is_real = local.tz_localize(ambiguous=first, **zone).notna()
+    doubled[rows[is_doubled & is_real]] = reading.at[rows[is_doubled & is_real]]
+    return doubled
 
 
 def _first_instants(midnights: pd.DatetimeIndex, timezone: str) -> pd.DatetimeIndex:

@@ -78,6 +78,7 @@ SHARE_FALL_MAX: Final = 0.1
 ORDER_CUSTOMERS: Final = {"customer_id": TEXT, "customer_status": TEXT, "is_ambiguous": BOOLEAN}
 UTC_NAMES: Final = ("_gmt", "_utc")
 """How the names of columns end whose times are in UTC, whatever the time zone is."""
+_MIDNIGHT_IN_UTC: Final = r"[0-9/-]{8,10}[T ]00:00(:00(\.0+)?)?(Z| ?UTC|[+-]00:?00)"
 UNKNOWN_STATUS: Final = "order_status: what this status means is not known"
 """Why it is not known whether an order is a sale."""
 WITNESS: Final = "cancelled:"
@@ -189,7 +190,12 @@ def _notation_question(match: CustomerMatch, name: str, answer: Answer | None) -
 
 
 def orders_part(
-    rows: pd.DataFrame, choice: FieldChoice, form: ColumnForm, context: DateContext, gap: str
+    rows: pd.DataFrame,
+    choice: FieldChoice,
+    form: ColumnForm,
+    context: DateContext,
+    gap: str,
+    day_zone: str | None = None,
 ) -> Part:
     """Reconciles any of the orders.
 
@@ -200,6 +206,7 @@ def orders_part(
         form: of the column of dates, as all of them prove it.
         context: columns of dates named `…_gmt` or `…_utc` are in UTC, whatever its time zone.
         gap: why other customers than the known ones may be listed; empty where these are proven to be all.
+        day_zone: the time zone of days: UTC for a column that `has_midnights_only`.
 
     Returns:
         The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
@@ -219,6 +226,9 @@ def orders_part(
     said = {name: _texts(rows, f"{WITNESS}{name}") for name in cancellation.witnesses}
     status = _texts(rows, "order_status")
     status_class, disputed = cancellation.read(said, status)
+    # money that goes back is no sale, and makes nobody active
+    is_back = (total < 0) & status_class.isin(["sale", "unknown"])
+    status_class = first_true([(is_back, "refunded")], status_class)
     ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
         total=total,
@@ -227,7 +237,7 @@ def orders_part(
         is_cancelled=_is_of_class(status_class, LOST),
         is_sale=_is_of_class(status_class, ("sale",)),
         currency=currency,
-        ordered_date=local_days(dates.at, context.timezone),
+        ordered_date=local_days(dates.at, day_zone).fillna(dates.doubled_day),
     )
     looked_at = {
         "customer_id": "customer_status",
@@ -272,9 +282,14 @@ def orders_part(
     counts["listed"] = len(listed)
     counts["status unknown"] = int(listed["is_sale"].isna().sum())
     counts["with total"] = len(counted)
-    counts["cancelled with total"] = int((counted["is_cancelled"] & (counted["total"] != 0)).sum())
+    counts["cancelled with total"] = int((counted["is_cancelled"] & (counted["total"] > 0)).sum())
     counts.update(f"currency {name}" for name in counted["currency"].dropna().unique())
     return Part(typed(ours, ORDERS), combine_findings(findings), counts)
+
+
+def has_midnights_only(texts: Column[Any]) -> bool:
+    """Whether each of the times is midnight in UTC: the column holds dates, which are the same day in every zone."""
+    return bool(texts.dropna().str.fullmatch(_MIDNIGHT_IN_UTC).all())
 
 
 def orders_findings(

@@ -88,7 +88,7 @@ class TotalCandidates:
             return True
         is_as_likely = self.holdings.get(other) in (None, self.holdings.get(proposal))
         count, _ = self._unequal(proposal, other)
-        return is_as_likely and count > 0
+        return is_as_likely and count + self._zero_in_one(proposal, other) > 0
 
     def is_far(self, name: str, other: str) -> bool:
         """Whether two columns are not the same amount in most orders, whatever taxes and shipping are."""
@@ -157,6 +157,12 @@ class TotalCandidates:
         """In how many orders two columns differ, and how many have both."""
         ratio = self._ratio(name, other)
         return int((np.abs(ratio - 1) > _SAME).sum()), len(ratio)
+
+    def _zero_in_one(self, name: str, other: str) -> int:
+        """In how many orders only one of two columns is 0, such as the total after a refund."""
+        values, others = self.values[name], self.values[other]
+        is_known = ~np.isnan(values) & ~np.isnan(others)
+        return int((is_known & ((values == 0) != (others == 0))).sum())
 
     def _ratio(self, name: str, other: str) -> Numbers:
         values, others = self._both(name, other)

@@ -16,6 +16,7 @@ import pandas as pd
 
 from orderbridge.pipelines.reconcile.customers import reconcile_customers
 from orderbridge.pipelines.reconcile.odd_values import odd_values
+from orderbridge.pipelines.reconcile.order_duplicates import duplicate_orders
 from orderbridge.pipelines.reconcile.order_questions import (
     check_settings,
     last_matched_share,
@@ -186,6 +187,7 @@ def _orders(inputs: StepInputs) -> Entity:
     inputs.questions.add(statuses.question())
     left = statuses.left_revenue()
     inputs.findings.add(left.findings())
+    inputs.findings.add(combine_findings([*duplicate_orders(build)]))
     record_used_fields(
         build, inputs.run_id, inputs.dates.as_of, choice, customers, inputs.lines, last_share
     )

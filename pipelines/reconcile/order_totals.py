@@ -18,7 +18,7 @@ from orderbridge.pipelines.reconcile.orders import filled_columns
 from orderbridge.pipelines.reconcile.parts import Parts
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name
 from orderbridge.transforms.dates import OFFSET_MAX, DateContext
-from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow
+from orderbridge.transforms.frames import BIGINT, BOOLEAN, DATE, MONEY, TEXT, TIMESTAMP, from_arrow
 from orderbridge.transforms.order_columns import AmountEvidence
 from orderbridge.transforms.order_lines import (
     AMOUNTS,
@@ -42,6 +42,8 @@ CUSTOMER_ORDERS: Final = {
     "is_active_30_days": BOOLEAN,
     "is_active_90_days": BOOLEAN,
     "is_active_365_days": BOOLEAN,
+    "first_ordered_date": DATE,
+    "last_ordered_date": DATE,
     "unknown_orders": BIGINT,
     "unknown_total": MONEY,
     "unknown_because": TEXT,
@@ -115,15 +117,18 @@ _TOTALS: Final = """
         SELECT customer_id, currency, count(*) FILTER (is_sale) AS orders, count(is_sale) AS stated,
             count(*) FILTER (is_cancelled) AS cancelled, sum(total) FILTER (is_sale) AS amount,
             min(ordered_at) FILTER (is_sale) AS first_at, max(ordered_at) FILTER (is_sale) AS last_at,
-            max(ordered_date) FILTER (is_sale AND ordered_at <= $until) AS last_past_date,
-            count(ordered_at) FILTER (is_sale) AS dated, count(total) FILTER (is_sale) AS priced,
+            min(ordered_date) FILTER (is_sale) AS first_date, max(ordered_date) FILTER (is_sale) AS last_date,
+            max(ordered_date) FILTER (is_sale AND (ordered_at <= $until) IS NOT false) AS last_past_date,
+            count(ordered_date) FILTER (is_sale) AS dated, count(total) FILTER (is_sale) AS priced,
             count(*) FILTER (is_sale IS NULL) AS unknown, sum(total) FILTER (is_sale IS NULL) AS unknown_amount,
-            max(coalesce(ordered_date, 'infinity')) FILTER (is_sale IS NULL AND ordered_at <= $until IS NOT false)
+            max(coalesce(ordered_date, 'infinity'))
+                FILTER (is_sale IS NULL AND (ordered_at <= $until) IS NOT false)
                 AS last_unknown_date
         FROM known GROUP BY customer_id, currency
     ), totals AS (
         SELECT customer_id, sum(orders) AS orders, sum(cancelled) AS cancelled, min(first_at) AS first_at,
-            max(last_at) AS last_at, max(last_past_date) AS last_past_date, sum(orders) - sum(dated) AS undated,
+            max(last_at) AS last_at, min(first_date) AS first_date, max(last_date) AS last_date,
+            max(last_past_date) AS last_past_date, sum(orders) - sum(dated) AS undated,
             sum(orders) - sum(priced) AS unpriced, count(amount) AS currencies, sum(stated) AS stated,
             sum(unknown)::BIGINT AS unknown, max(last_unknown_date) AS last_unknown_date,
             CASE WHEN count(unknown_amount) = 1 THEN max(unknown_amount) END AS unknown_amount,
@@ -151,7 +156,9 @@ _TOTALS: Final = """
         CASE WHEN has_totals THEN amounts END AS revenue_by_currency,
         CASE WHEN has_dates THEN first_at END AS first_ordered_at,
         CASE WHEN has_dates THEN last_at END AS last_ordered_at,
-        {is_active}, coalesce(unknown, 0) AS unknown_orders, unknown_amount AS unknown_total,
+        {is_active}, CASE WHEN has_dates THEN first_date END AS first_ordered_date,
+        CASE WHEN has_dates THEN last_date END AS last_ordered_date,
+        coalesce(unknown, 0) AS unknown_orders, unknown_amount AS unknown_total,
         because AS unknown_because
     FROM reconciled.customers c LEFT JOIN stated USING (customer_id)"""
 _IS_ACTIVE: Final = """

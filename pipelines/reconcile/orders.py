@@ -45,6 +45,7 @@ from orderbridge.transforms.orders import (
     UNKNOWN_STATUS,
     WITNESS,
     OrderCustomers,
+    has_midnights_only,
     order_customers,
     orders_findings,
     orders_part,
@@ -228,8 +229,12 @@ def reconcile_orders(
         unknown["customer_id"] = f"customer_id: {customers.unknown}"
     dates = DateEvidence(context.order)
     read = {name: f"{sql_name(names[name])} AS {name}" for name in names if name != "customer_id"}
+    day_zone = "UTC"
     for part in tables.read({orders.name: read["ordered_at"]}) if "ordered_at" in read else ():
-        dates.add(texts_of(part["ordered_at"]))
+        texts = texts_of(part["ordered_at"])
+        dates.add(texts)
+        if not has_midnights_only(texts):
+            day_zone = context.zone
     form = dates.form()
     if form.form in UNREAD_FORMS:
         unknown["ordered_at"] = (
@@ -244,6 +249,7 @@ def reconcile_orders(
         form=form,
         context=context,
         gap=coverage_gap,
+        day_zone=day_zone,
     )
     said = [
         f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}"

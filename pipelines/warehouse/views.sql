@@ -13,13 +13,20 @@ SELECT c.customer_id, c.erp_code, c.full_name AS name, c.email_normalized AS ema
     o.last_ordered_at, o.is_active_30_days, o.is_active_90_days, o.is_active_365_days,
     coalesce(o.unknown_because, CASE WHEN o.order_count > 0 AND o.revenue IS NULL AND o.revenue_by_currency IS NOT NULL
         THEN 'revenue: several currencies' END) AS unknown_because, o.revenue_by_currency, o.unknown_orders,
-    CAST(o.unknown_total AS DECIMAL(38, 2)) AS unknown_total
-FROM reconciled.customers c LEFT JOIN reconciled.customer_orders o ON o.customer_id = c.customer_id
+    CAST(o.unknown_total AS DECIMAL(38, 2)) AS unknown_total,
+    CAST(c.created_at AT TIME ZONE CASE WHEN EXISTS (
+        SELECT 1 FROM reconciled.customers x
+        WHERE x.created_at <> date_trunc('day', x.created_at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+    ) THEN a.time_zone ELSE 'UTC' END AS DATE) AS created_date,
+    o.first_ordered_date, o.last_ordered_date
+FROM reconciled.customers c CROSS JOIN bi.as_of a
+LEFT JOIN reconciled.customer_orders o ON o.customer_id = c.customer_id
 WHERE NOT c.is_missing;
 
 CREATE OR REPLACE VIEW bi.orders AS
 SELECT o.order_id, o.ordered_at, o.ordered_date, o.customer_id,
-    c.full_name AS customer_name, o.customer_status, c.price_list_name, o.order_status,
+    c.full_name AS customer_name, o.customer_status,
+    CASE WHEN c.price_list_status = 'default' THEN 'default' ELSE c.price_list_name END AS price_list_name, o.order_status,
     o.is_cancelled, o.currency, CAST(o.total AS DECIMAL(38, 2)) AS total,
     CAST(CASE WHEN o.is_sale THEN o.total WHEN NOT o.is_sale THEN 0 END AS DECIMAL(38, 2)) AS revenue,
     o.unknown_because, o.status_class, o.is_sale
@@ -28,13 +35,15 @@ WHERE NOT o.is_missing;
 
 CREATE OR REPLACE VIEW bi.order_lines AS
 SELECT l.order_id, l.line_number, o.ordered_at, o.ordered_date, o.customer_id, o.customer_name, l.product,
-    l.quantity, l.unit_price, CAST(l.line_total AS DECIMAL(38, 2)) AS line_total, o.currency, o.is_cancelled,
-    CAST(CASE WHEN o.is_sale IS NULL THEN NULL WHEN NOT o.is_sale THEN 0
-        WHEN l.line_total IS NOT NULL THEN l.line_total
-        WHEN abs(l.quantity) < 1000000000 AND abs(l.unit_price) < 1000000000
-            THEN l.quantity * l.unit_price END AS DECIMAL(38, 2)) AS revenue, l.product_name,
+    l.quantity, l.unit_price, l.amount AS line_total, o.currency, o.is_cancelled,
+    CASE WHEN o.is_sale THEN l.amount WHEN NOT o.is_sale THEN 0 END AS revenue, l.product_name,
     o.status_class, o.is_sale
-FROM reconciled.order_lines l JOIN bi.orders o ON o.order_id = l.order_id;
+FROM (
+    SELECT n.*, CAST(CASE WHEN n.line_total IS NOT NULL THEN n.line_total
+        WHEN abs(n.quantity) < 1000000000 AND abs(n.unit_price) < 1000000000
+            THEN n.quantity * n.unit_price END AS DECIMAL(38, 2)) AS amount
+    FROM reconciled.order_lines n
+) AS l JOIN bi.orders o ON o.order_id = l.order_id;
 
 CREATE OR REPLACE VIEW bi.top_products AS
 SELECT coalesce(product, product_name) AS product, max(product_name) AS product_name, currency,
@@ -90,10 +99,26 @@ SELECT ordered_date, currency,
     sum(CASE WHEN is_sale IS NULL THEN total END) AS unknown_total
 FROM bi.orders WHERE ordered_date IS NOT NULL GROUP BY ordered_date, currency;
 
+CREATE OR REPLACE VIEW bi.revenue_by_customer AS
+SELECT s.customer_id, s.customer, s.currency, count(CASE WHEN s.is_sale THEN 1 END) AS orders,
+    sum(CASE WHEN s.is_sale THEN s.total END) AS revenue,
+    count(CASE WHEN s.is_sale AND s.ordered_date IS NULL THEN 1 END) AS undated_orders,
+    sum(CASE WHEN s.is_sale AND s.ordered_date IS NULL THEN s.total END) AS undated_revenue,
+    count(*) - count(s.is_sale) AS unknown_orders, sum(CASE WHEN s.is_sale IS NULL THEN s.total END) AS unknown_total
+FROM (
+    SELECT c.customer_id, o.currency, o.is_sale, o.total, o.ordered_date,
+        CASE WHEN c.customer_id IS NOT NULL THEN c.name WHEN o.customer_status IS NULL THEN '(not known)'
+            WHEN o.customer_status = 'none' THEN '(no customer)' ELSE '(customers that are not listed)' END AS customer
+    FROM bi.orders o LEFT JOIN bi.customers c ON c.customer_id = o.customer_id AND o.customer_status = 'matched'
+    WHERE o.is_sale IS NULL OR o.is_sale
+) AS s GROUP BY s.customer_id, s.customer, s.currency;
+
 CREATE OR REPLACE VIEW bi.promotions AS
-SELECT promotion_id, name, status, is_active, starts_at, expires_at, use_count, usage_limit, remaining_uses,
-    CASE WHEN usage_limit > 0 THEN round(100.0 * use_count / usage_limit, 1) END AS used_percent
-FROM reconciled.promotions WHERE NOT is_missing;
+SELECT p.promotion_id, p.name, p.status, p.is_active, p.starts_at, p.expires_at, p.use_count, p.usage_limit,
+    p.remaining_uses, CASE WHEN p.usage_limit > 0 THEN round(100.0 * p.use_count / p.usage_limit, 1) END AS used_percent,
+    CAST(p.starts_at AT TIME ZONE a.time_zone AS DATE) AS starts_date,
+    CAST(p.expires_at AT TIME ZONE a.time_zone AS DATE) AS expires_date
+FROM reconciled.promotions p CROSS JOIN bi.as_of a WHERE NOT p.is_missing;
 
 CREATE OR REPLACE VIEW bi.promotion_uses AS
 SELECT u.promotion_id, p.name, u.read_at, CAST(u.read_at AT TIME ZONE a.time_zone AS DATE) AS read_date,
@@ -114,8 +139,9 @@ SELECT entity, rule, severity, count(*) AS findings,
 FROM reconciled.exceptions GROUP BY entity, rule, severity;
 
 CREATE OR REPLACE VIEW bi.findings_by_run AS
-SELECT f.run_id, f.recorded_at, f.entity, f.rule, f.severity, f.findings, f.accepted, f.new, f.gone
-FROM ops.finding_counts f;
+SELECT f.run_id, f.recorded_at, f.entity, f.rule, f.severity, f.findings, f.accepted, f.new, f.gone,
+    CAST(f.recorded_at AT TIME ZONE a.time_zone AS DATE) AS recorded_date
+FROM ops.finding_counts f CROSS JOIN bi.as_of a;
 
 CREATE OR REPLACE VIEW bi.erp_match AS
 SELECT e.status, e.matched_by, e.reason, count(*) AS rows, count(e.line) AS erp_lines,
@@ -129,8 +155,8 @@ SELECT l.resource, coalesce(w.verdict, 'never_read') AS verdict, w."distinct" AS
         WHERE c.resource = l.resource AND c.verdict = 'tail' AND c.read_number > w.read_number
             AND {is_reconciled}
         ORDER BY c.read_number DESC LIMIT 1
-    ) AS tail_read_at
-FROM ({lists}) AS l LEFT JOIN (
+    ) AS tail_read_at, CAST(w.ended_at AT TIME ZONE a.time_zone AS DATE) AS read_date
+FROM ({lists}) AS l CROSS JOIN bi.as_of a LEFT JOIN (
     SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.read_number DESC) AS nth
     FROM ops.coverage c WHERE c.verdict <> 'tail' AND {is_reconciled}
 ) AS w ON w.resource = l.resource AND w.nth = 1;

@@ -243,6 +243,21 @@ def test_totals_that_are_missing_or_unlike_their_lines_or_another_column_are_fou
         )
 
 
+def test_totals_before_and_after_refunds_are_a_question_however_few_were_refunded() -> None:
+    for refunded, after in ((0, 0.0), (2, 0.0), (2, 0.5), (6, 0.0)):
+        rows = orders("money: total_price current_total_price")
+        is_refunded = rows.index < refunded
+        changed = rows["current_total_price"] * after
+        rows["current_total_price"] = rows["current_total_price"].where(~is_refunded, changed)
+        (asked,) = [
+            one
+            for one in choose_fields(rows, CUSTOMERS).questions
+            if one.id == FIELD_QUESTIONS["total"]
+        ]
+        expected = "assumed" if refunded else "proven"
+        assert (asked.state, asked.value) == (expected, "total_price")
+
+
 def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts_and_are_so_without_lines_from_then_on() -> (
     None
 ):

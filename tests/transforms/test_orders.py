@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
+from orderbridge.pipelines.reconcile.order_duplicates import duplicate_orders
 from orderbridge.pipelines.reconcile.order_totals import CUSTOMER_ORDERS
 from orderbridge.transforms.amount_unit import in_units
 from orderbridge.transforms.customer_index import (
@@ -30,7 +31,13 @@ from orderbridge.transforms.order_fields import OrderFields
 from orderbridge.transforms.order_lines import ORDER_LINES, line_sums
 from orderbridge.transforms.orders import ORDERS, order_customers
 from orderbridge.transforms.questions import ASSUMPTION, Answer
-from tests.pipelines.reconcile.in_parts import Orders, customer_orders, order_lines, orders
+from tests.pipelines.reconcile.in_parts import (
+    Orders,
+    build_of,
+    customer_orders,
+    order_lines,
+    orders,
+)
 from tests.transforms.rows import values
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -364,13 +371,41 @@ def test_revenue_is_by_customer_and_currency_without_cancelled_and_missing_order
     gone = dict(zip(KINDS, ORDERED[0], strict=True)) | {"_missing_since": AS_OF}
     ordered = customer_orders(made(*ORDERED, gone).orders, CUSTOMERS[:4], IN_UTC)
     dates = ("2026-01-05", "2026-02-28", "2025-05-01", "2025-06-01")
+    days = [date.fromisoformat(day) for day in dates]
     *ana, first, last = (datetime.fromisoformat(f"{day}T10:00:00Z") for day in dates)
     yes, no, year = (True,) * 3, (False,) * 3, (False, False, True)
     expected = [
-        ("1", 2, 1, "PEN", Decimal("12.75"), '{"PEN": "12.75"}', *ana, *yes, 0, None, None),
-        ("2", 2, 0, None, None, '{"PEN": "7", "USD": "5"}', first, last, *year, 0, None, None),
-        ("3", 0, 1, None, None, None, None, None, *no, 0, None, None),
-        ("4", 0, 0, None, None, None, None, None, *no, 0, None, None),
+        (
+            "1",
+            2,
+            1,
+            "PEN",
+            Decimal("12.75"),
+            '{"PEN": "12.75"}',
+            *ana,
+            *yes,
+            *days[:2],
+            0,
+            None,
+            None,
+        ),
+        (
+            "2",
+            2,
+            0,
+            None,
+            None,
+            '{"PEN": "7", "USD": "5"}',
+            first,
+            last,
+            *year,
+            *days[2:],
+            0,
+            None,
+            None,
+        ),
+        ("3", 0, 1, None, None, None, None, None, *no, None, None, 0, None, None),
+        ("4", 0, 0, None, None, None, None, None, *no, None, None, 0, None, None),
     ]
     rows = [dict(zip(CUSTOMER_ORDERS, row, strict=True)) for row in expected]
     assert_frame_equal(ordered, frame(CUSTOMER_ORDERS, rows))
@@ -407,6 +442,54 @@ def test_orders_of_an_unknown_status_are_in_no_sum_and_stand_beside_it() -> None
     reasons = ordered["unknown_because"].fillna("").tolist()
     assert reasons == [unknown(3), unknown(1), unknown(3), ""]
     assert "status_unknown" in set(result.findings["rule"])
+
+
+def test_a_negative_order_is_a_refund_that_is_no_revenue_and_makes_nobody_active() -> None:
+    recent, old = "2026-02-28T10:00:00", "2025-01-05T10:00:00"
+    result = made(
+        (1, old, "10", "paid", "PEN"), (1, recent, "-4", "paid", "PEN"), (3, recent, "-1")
+    )
+    assert values(result.orders, "status_class", "is_sale") == [
+        ("sale", True), ("refunded", False), ("refunded", False),
+    ]  # fmt: skip
+    ordered = customer_orders(result.orders, CUSTOMERS[:3], IN_UTC)
+    assert values(ordered, "order_count", "revenue", "is_active_365_days") == [
+        (1, Decimal(10), False), (0, None, False), (0, None, False),
+    ]  # fmt: skip
+
+
+def test_a_column_of_midnights_in_utc_has_the_same_days_in_every_zone() -> None:
+    in_lima = DateContext(AS_OF, timezone="America/Lima")
+    midnights = ("2026-01-05T00:00:00Z", "2026-01-06 00:00:00+00:00", "2026-01-07T00:00:00.000Z")
+    for last, first_day in ((midnights[2], 5), ("2026-01-07T00:00:01Z", 4)):
+        rows = ((1, at, "1") for at in (*midnights[:2], last))
+        days = made(*rows, context=in_lima).orders["ordered_date"]
+        assert days.tolist() == [date(2026, 1, first_day + n) for n in range(3)]
+
+
+def test_a_time_that_the_clocks_show_twice_has_a_certain_day() -> None:
+    in_madrid = DateContext(AS_OF, timezone="Europe/Madrid")
+    times = ("2025-10-26T02:30:00", "2025-10-26T01:30:00", "2025-03-30T02:30:00")
+    result = made(*((1, at, "1") for at in times), context=in_madrid)
+    (twice, _), once, never = values(result.orders, "ordered_date", "ordered_at")
+    assert twice == once[0] == date(2025, 10, 26)
+    assert result.orders["ordered_at"].notna().tolist() == [False, True, False]
+    assert never == (None, None)
+    assert found(result) == [("o0", "ordered_at_unreadable"), ("o2", "ordered_at_unreadable")]
+
+
+def test_an_order_under_two_ids_is_found() -> None:
+    kinds = {**KINDS, "number": TEXT}
+    order = {"who": 1, "at": "2026-01-05T10:00:00Z", "sum": "5", "state": "paid", "number": "A-1"}
+    rows = (
+        order, order, {**order, "number": "A-2"}, {**order, "sum": "6"}, {**order, "state": "cancelled"},
+        {**order, "at": "2026-01-05T10:00:01Z"}, {**order, "number": None}, {**order, "number": None},
+    )  # fmt: skip
+    with build_of(reconciled__orders=made(*rows, kinds=kinds).orders) as tables:
+        (copies,) = duplicate_orders(tables.build)
+    assert values(copies, "entity_id", "detail") == [
+        ("o1", "the same number, customer, time and total as o0")
+    ]
 
 
 def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date() -> None:

@@ -93,9 +93,10 @@ def test_top_products_are_by_quantity_and_price_where_no_total_is_sent(
         ("S2", None, 1, 1, None),
         ("S3", None, 1, Decimal("9e11"), None),
     ]
-    assert build.execute("SELECT revenue FROM bi.order_lines WHERE order_id = 'c'").fetchall() == [
-        (0,)
-    ]
+    of_cancelled = "SELECT revenue, line_total FROM bi.order_lines WHERE order_id = 'c'"
+    assert build.execute(of_cancelled).fetchall() == [(0, 81)]
+    computed = "SELECT line_total FROM bi.order_lines WHERE order_id = 'a' AND product = 'S1'"
+    assert build.execute(computed).fetchall() == [(Decimal("4.01"),)]
 
 
 def test_revenue_leaves_out_what_is_no_sale_and_says_what_is_unknown(
@@ -134,6 +135,42 @@ def test_revenue_leaves_out_what_is_no_sale_and_says_what_is_unknown(
     assert build.execute(products).fetchall() == [
         ("odd", None, None, 1), ("odd too", None, None, 1), ("sale", 1, 3, 0),
     ]  # fmt: skip
+
+
+def test_revenue_by_customer_and_by_day_come_to_the_same_with_a_row_for_those_that_are_gone(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    day = date(2026, 6, 30)
+    late = datetime(2026, 7, 1, 3, tzinfo=UTC)  # in Lima still June
+    listed = {"customer_id": "1", "full_name": "Ana", "is_missing": False, "created_at": late}
+    gone = {"customer_id": "2", "full_name": "Eva", "is_missing": True}
+    insert(build, "reconciled.customers", {**listed, "price_list_status": "default"}, gone)
+    insert(
+        build,
+        "reconciled.orders",
+        order("a", day),
+        order("b", day, "2"),
+        order("c", day, "9", customer_status="unknown"),
+        order("d", day, customer_id=None, customer_status="none"),
+        {**order("e", day), "ordered_at": None, "ordered_date": None},
+        order("f", day, is_cancelled=True),
+    )
+    by_customer = """
+        SELECT customer_id, customer, orders, revenue, undated_orders, undated_revenue
+        FROM bi.revenue_by_customer ORDER BY customer"""
+    assert build.execute(by_customer).fetchall() == [
+        (None, "(customers that are not listed)", 2, 20, 0, None),
+        (None, "(no customer)", 1, 10, 0, None),
+        ("1", "Ana", 2, 20, 1, 10),
+    ]
+    sums = """
+        SELECT (SELECT sum(revenue) FROM bi.revenue_by_day),
+            sum(revenue) - coalesce(sum(undated_revenue), 0) FROM bi.revenue_by_customer"""
+    assert build.execute(sums).fetchall() == [(40, 40)]
+    dates = "SELECT created_date FROM bi.customers"
+    assert build.execute(dates).fetchall() == [(day,)]
+    lists = "SELECT DISTINCT price_list_name FROM bi.orders WHERE customer_id = '1'"
+    assert build.execute(lists).fetchall() == [("default",)]
 
 
 def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnection) -> None:
