@@ -282,7 +282,8 @@ def orders_part(
     counts["listed"] = len(listed)
     counts["status unknown"] = int(listed["is_sale"].isna().sum())
     counts["with total"] = len(counted)
-    counts["cancelled with total"] = int((counted["is_cancelled"] & (counted["total"] > 0)).sum())
+    is_cancelled = counted["is_cancelled"] & ~is_back[counted.index].fillna(False)
+    counts["cancelled with total"] = int((is_cancelled & (counted["total"] != 0)).sum())
     counts.update(f"currency {name}" for name in counted["currency"].dropna().unique())
     return Part(typed(ours, ORDERS), combine_findings(findings), counts)
 
