@@ -354,11 +354,13 @@ def _is_full_title(filled: list[Record], at: int, width: int) -> bool:
     types = _types(below, width)
     if not names or _is_like(filled[at + names].cells or [], types):
         return False
-    has_years = all(map(_YEAR.fullmatch, values))
-    if not has_years and any(_is_like(row.cells or [], types) for row in filled[at : at + names]):
+    may_be_names = all(map(_YEAR.fullmatch, values)) or _is_series(cells)
+    if not may_be_names and any(
+        _is_like(row.cells or [], types) for row in filled[at : at + names]
+    ):
         return False
     is_proven = names_above_data(filled[at + names].cells or [], below, width) > 0
-    if has_years != is_proven:
+    if may_be_names != is_proven:
         return is_proven
     line, other = filled[at].line, filled[at + names].line
     raise Unclear(
@@ -373,6 +375,12 @@ def _is_line_of_names(record: Record, width: int) -> bool:
     cells = [cell.strip() for cell in (record.cells or [])[:width]]
     are_texts = all(type_of(cell) == "text" or _WORD_AND_DIGIT.fullmatch(cell) for cell in cells)
     return len(set(cells)) == width and are_texts
+
+
+def _is_series(cells: Sequence[str]) -> bool:
+    """Whether a line has names, then dates up to its end: columns of days, not labels with a date each."""
+    own = list(map(type_of, cells))
+    return own.count("date") > 1 and set(own[own.index("date") :]) == {"date"}
 
 
 def _is_like(cells: Sequence[str], types: Sequence[str]) -> bool:
@@ -478,11 +486,14 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     at = next(index for index, record in enumerate(records) if record.line == header.line)
     after = (record.cells for record in records[at + 1 :] if record.cells)
     rows = [cells for cells in after if len(cells) >= width][:ROWS_COMPARED]
+    above = [record for record in records[:at] if record.filled or record.cells is None]
     types = column_types(column_kinds(rows[:TYPED_ROWS], width))
     has_quotes = any('"' in column_name(name) for name in header.cells or ())
     if has_quotes and not _is_like(header.cells or [], types):
         problem = f"line {header.line}, the header, has a quote that does not enclose a whole name"
-        raise Unclear(problem, "Fix the quotes in that line.", _names_on(header.line))
+        is_proposed = not above and any(row[width - 1] for row in rows)
+        choices = _names_on(header.line) if is_proposed else {}
+        raise Unclear(problem, "Fix the quotes in that line.", choices)
     if not any(record.filled for record in records[at + 1 :]):
         _check_rows_follow(records[:at], header, width)
     _check_earlier_table(records[:at], header, width)
@@ -490,7 +501,7 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     _check_line_below(records[at + 1 :], header, types)
     _check_extra_name(header, rows)
     _check_table_beside(header, rows)
-    return _is_row(header, types, rows, is_first=header is records[0])
+    return _is_row(header, types, rows, is_first=not above)
 
 
 def check_single_column(sample: str) -> None:
@@ -545,7 +556,7 @@ def _check_lines_above(
                 f"line {record.line} looks like the header, but has {'misplaced quotes' if is_broken else fault}; "
                 f"otherwise line {header.line} is the header",
                 f"Fix line {record.line}, or remove it if it is a title.",
-                _names_on(record.line),
+                {},
             )
 
 
@@ -554,8 +565,9 @@ def _check_line_below(below: Sequence[Record], header: Record, types: Sequence[s
 
     So it is where a date stands above texts, or where a line of another width, or a broken one, is next.
     """
-    pairs = zip(header.cells or (), types, strict=False)
-    is_above_texts = any(type_of(name) == "date" and kind == "text" for name, kind in pairs)
+    own = map(type_of, header.cells or ())
+    is_above_texts = ("date", "text") in zip(own, types, strict=False)
+    is_above_texts = is_above_texts and not _is_series(header.cells or [])
     values = [name.strip() for name in header.cells or () if type_of(name) in _VALUES]
     next_one = below[0] if below else header
     texts = [type_of(cell) == "text" for cell in next_one.filled]
@@ -570,7 +582,7 @@ def _check_line_below(below: Sequence[Record], header: Record, types: Sequence[s
         raise Unclear(
             f"line {header.line} has dates or numbers{fault}: it may be a title above a header that is damaged",
             f"Fix line {next_one.line}, or add a line of names.",
-            {} if is_damaged else _names_on(header.line),
+            {},
         )
 
 
@@ -659,8 +671,9 @@ def _is_row(
         return True
     problem = f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes"
     may_be_names = all(map(_MAY_BE_NAME.fullmatch, alike))
-    lines = [header.line, 0] if may_be_names else [0]
-    raise Unclear(problem, "" if is_first else "Fix the line of names above it.", _names_on(*lines))
+    lines = [header.line] * may_be_names + [0] * is_first
+    fix = "" if is_first else "Fix the line of names above it, or add one there."
+    raise Unclear(problem, fix, _names_on(*lines))
 
 
 def _check_earlier_table(records: Sequence[Record], header: Record, width: int) -> None:

@@ -104,7 +104,8 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
           ('"Código"x;Nombre;Talla;Color', "line 1 has dates or numbers, and line 2 other cells or quotes"),
           ("A0;Clavo;M7;rojo", "line 1 has dates or numbers above texts"),
       )),
-    ("Nombre;01/01/2025;02/01/2025\nAna;1;2\nEva;3;4\n", "", {"header": (1,), "rows": [2, 3]}),
+    *((f"Nombre;01/01/2025;02/01/2025\nAna;{one}\nEva;{other}\n", "", {"header": (1,), "rows": [2, 3]})
+      for one, other in (("1;2", "3;4"), ("sí;no", "no;no"))),
     ("Código^Nombre^Neto^Bruto\n;;kg;kg\nA1;Perno;1;2\nA2;Tuerca;3;4\n", "", {"error": "line 3 looks like a row"}),
     # several lines with misplaced quotes are no titles
     ('"Código"x;"Nombre"\n' + '"A1"x;"Perno"\n' * 3 + "\nCliente;Ciudad\nC1;Roma\nC2;Pisa\n" * 2, "",
