@@ -338,13 +338,20 @@ def _separator(text: str, delimiter: str, *, is_given: bool) -> str:
 
 def _plain(line: str, run: re.Pattern[str]) -> str:
     """A line with its quoted texts emptied, and each run of white space as one tab or space."""
-    emptied = _QUOTED.sub('""', line.rstrip("\r\n"))
-    return run.sub(lambda found: "\t" if "\t" in found[0] else " ", emptied)
+    return run.sub(lambda found: "\t" if "\t" in found[0] else " ", _emptied(line))
+
+
+def _emptied(line: str) -> str:
+    """A line with its quoted texts emptied, without its end."""
+    text = line.rstrip("\r\n")
+    return _QUOTED.sub('""', text) if '"' in text else text
 
 
 def _is_padded(text: str, delimiter: str) -> bool:
     """Whether a space follows every delimiter outside of quotes in most of the lines with a delimiter."""
-    lines = [_plain(line, _SPACES) for line in lines_of(text) if delimiter in line]
+    if f"{delimiter} " not in text:
+        return False
+    lines = [_emptied(line) for line in lines_of(text) if delimiter in line]
     padded = sum(
         line.count(delimiter) == line.count(f"{delimiter} ") + line.endswith(delimiter)
         for line in lines

@@ -146,8 +146,8 @@ def detect_layout(
 
 
 def _titles(above: list[Record], width: int, surplus: int) -> tuple[tuple[str, ...], ...]:
-    """The cells of lines that have as many as a row, and text in several."""
-    lines = [record.cells or [] for record in above if len(record.filled) > 1]
+    """The cells of lines that have as many as a row of several."""
+    lines = [record.cells or [] for record in above] if width > 1 else []
     return tuple(tuple(cells[:width]) for cells in lines if len(cells) == width + surplus)
 
 

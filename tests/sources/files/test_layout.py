@@ -246,7 +246,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
      {"rejected": "2 repeated_header"}),
     ("Code,Name,Email\nCode,Bar,\nCode,Bar,a@b.com\n,Name,Email\n", "", {"rejected": ""}),
     *((f"{title}\n{COLORS}{title}\n{COLORS}", "", {"rejected": "6 repeated_header, 7 repeated_header"})
-      for title in ("Desde;01/01/2025;Hasta;31/01/2025", ";Fecha:;;31/01/2025")),
+      for title in ("Desde;01/01/2025;Hasta;31/01/2025", ";Fecha:;;31/01/2025", ";;Datos;")),
     *((f"{header}\n{row}\n{header}\n{row}\n", "", {"rejected": "3 repeated_header"})
       for header, row in (('"","Nombre","Ciudad"', '"r1","Ana","Roma"'), (";Nombre;Ciudad", "r1;Ana;Roma"),
                           ('="Código";="Nombre"', '="001";="Ana"'))),
