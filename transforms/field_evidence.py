@@ -21,8 +21,6 @@ FILLED_SHARE_MIN: Final = 0.9
 NOT_PROVEN: Final = "no column is proven"
 _OFFERED_MAX: Final = 8
 """So many columns are offered where none has a known name."""
-_KEYS: Final = ("id", "order_id", "position")
-"""The keys of the raw orders and of their child tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class ExaminedColumns:
         names = [
             name
             for name, kind in sorted(table.kinds.items())
-            if kind in SCALARS and name not in _KEYS and not name.startswith("_")
+            if kind in SCALARS and name not in table.keys and not name.startswith("_")
         ]
         in_use = {name: answers.get(rule.question) for name, rule in rules.items()}
         used = {

@@ -52,11 +52,18 @@ class RawColumns(Protocol):
         """The type of each column."""
 
     @property
+    def keys(self) -> Sequence[str]:
+        """The columns that name a row, and hold no field."""
+
+    @property
     def rows(self) -> int:
         """The number of rows of listed orders."""
 
     def parts(self, columns: Iterable[str]) -> Iterable[pd.DataFrame]:
         """These columns of all rows and `is_missing`, in parts."""
+
+    def distinct(self, names: Sequence[str]) -> pd.DataFrame:
+        """The distinct values of these columns together, and `row_count`: how many rows of listed orders have them."""
 
     def filled_by_run(self, column: str, after: datetime) -> Sequence[Share]:
         """The rows that have a value in a column, by the run that first saw them after an instant, the last first."""
@@ -65,11 +72,12 @@ class RawColumns(Protocol):
 class OrderColumns(RawColumns, Protocol):
     """The columns of the raw orders."""
 
-    def distinct(self, names: Sequence[str]) -> pd.DataFrame:
-        """The distinct values of these columns together, and `row_count`: how many orders have them."""
+    @property
+    def discount(self) -> str | None:
+        """The column of the lines that has a discount; None where none has."""
 
-    def with_lines(self, names: Sequence[str]) -> pd.DataFrame:
-        """These columns of some of the orders, and the columns of `LINE_SUMS`."""
+    def sample(self, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """`id` and these columns of some of the orders; and their lines: `order_id`, and the fields of lines."""
 
 
 class AmountEvidence:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 import pandas as pd
 
@@ -26,6 +26,8 @@ from orderbridge.transforms.field_evidence import (
     FieldRule,
 )
 from orderbridge.transforms.findings import combine_findings, table_finding, to_answer
+from orderbridge.transforms.frames import look_up
+from orderbridge.transforms.line_discounts import DISCOUNT_UNIT, DiscountUnit, discount_question
 from orderbridge.transforms.order_columns import (
     AmountEvidence,
     ColumnFacts,
@@ -34,10 +36,16 @@ from orderbridge.transforms.order_columns import (
     money,
     texts_of,
 )
+from orderbridge.transforms.order_lines import line_sums
 from orderbridge.transforms.order_names import ORDER_NAMES, RELATED_NAMES
 from orderbridge.transforms.questions import Answer, Evidence, Question, question
 from orderbridge.transforms.statuses import status_columns
-from orderbridge.transforms.total_candidates import TotalCandidates, total_evidence
+from orderbridge.transforms.total_candidates import (
+    LINE_SUMS,
+    SUM_OF_LINES,
+    TotalCandidates,
+    total_evidence,
+)
 
 ORDER_FIELDS: Final = ("customer_id", "ordered_at", "total", "order_status", "currency")
 RULES: Final = {
@@ -92,6 +100,21 @@ class OrderFields:
 
 
 @dataclass(frozen=True, slots=True)
+class LineUnits:
+    """What the amounts of lines are.
+
+    Attributes:
+        discount: how discounts are read; None where no line has one, or it is not known.
+        is_in_cents: the amounts are in cents, as the totals.
+        is_known: it is known whether they are in cents.
+    """
+
+    discount: DiscountUnit | None = None
+    is_in_cents: bool = False
+    is_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class FieldChoice:
     """The fields to use, with findings about the choice.
 
@@ -99,6 +122,7 @@ class FieldChoice:
         fields: their columns.
         amounts: what the values of the column of totals prove about their notation.
         is_shown_by_lines: the lines show that totals are hundredths. Else cents are those of the currency.
+        lines: what the amounts of lines are.
         cancellation: how it is read whether an order is cancelled.
         unknown: why customers, dates or totals are not known, by field.
         evidence: of every column that was examined: names and counts, no values.
@@ -110,6 +134,7 @@ class FieldChoice:
     amounts: AmountEvidence
     cancellation: Cancellation = field(default_factory=Cancellation)
     is_shown_by_lines: bool = True
+    lines: LineUnits = LineUnits()
     unknown: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, str] = field(default_factory=dict)
     findings: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -144,14 +169,15 @@ def choose_fields(
         columns.fitting["order_status"],
         {name: of_column.words for name, of_column in columns.facts.items()},
     )
-    totals = _total_candidates(orders, columns, answers)
+    totals, discount = _compared(orders, columns, answers)
     asked = _asked(orders, customers, columns, totals, answers)
     unit = _unit(asked, columns, totals, answers)
+    is_unit_known = unit is None or unit.value is not None
     used = {name: asked[name].value for name in ORDER_FIELDS}
     unknown = _unknown(columns, asked)
-    if unit is not None and unit.value is None:
+    if unit is not None and used["total"] is not None and not is_unit_known:
+        unknown["total"] = f"total: {used['total']} is in units or in cents: {unit.reason}"
         used["total"] = None
-        unknown["total"] = f"total: {asked['total'].value} is in units or in cents: {unit.reason}"
     status = asked["order_status"].value
     cancellation, doubt = _cancellation(orders, columns.facts, status, cancelled_values)
     found = [
@@ -164,15 +190,22 @@ def choose_fields(
         detail = to_answer(f"order_status: {doubt}; {candidates}", FIELD_QUESTIONS["order_status"])
         found.append(table_finding("orders", "cancelled_unknown", detail))
     total = columns.facts.get(used["total"] or "")
+    is_shown_by_lines = totals.holdings.get(used["total"] or "") == "cents"
+    is_in_cents = unit is not None and unit.value == CENTS
     return FieldChoice(
-        fields=OrderFields(**used, is_in_cents=unit is not None and unit.value == CENTS),
+        fields=OrderFields(**used, is_in_cents=is_in_cents),
         amounts=AmountEvidence() if total is None else total.amounts,
-        is_shown_by_lines=totals.holdings.get(used["total"] or "") == "cents",
+        is_shown_by_lines=is_shown_by_lines,
+        lines=LineUnits(
+            discount=None if discount is None else cast(DiscountUnit, discount.value),
+            is_in_cents=is_in_cents and not is_shown_by_lines,
+            is_known=is_unit_known,
+        ),
         cancellation=cancellation,
         unknown=unknown,
         evidence=columns.evidence,
         findings=combine_findings(found),
-        questions=_questions(columns, asked, unit),
+        questions=_questions(columns, asked, unit, discount),
     )
 
 
@@ -198,7 +231,7 @@ def _asked(
 
 
 def _questions(
-    columns: ExaminedColumns, asked: Mapping[str, Question], unit: Question | None
+    columns: ExaminedColumns, asked: Mapping[str, Question], *others: Question | None
 ) -> list[Question]:
     """The questions to keep: none without orders, nor about a field that may not exist and that nothing holds."""
     if not columns.rows:
@@ -207,22 +240,31 @@ def _questions(
     for name, one in asked.items():
         if one.value is not None or name in _EXPECTED or columns.fitting[name]:
             kept.append(one)
-    if unit is not None:
-        kept.append(unit)
+    kept += [one for one in others if one is not None]
     return kept
 
 
-def _total_candidates(
+def _compared(
     orders: OrderColumns, columns: ExaminedColumns, answers: Mapping[str, Answer]
-) -> TotalCandidates:
-    """The columns that may hold the total, compared with the lines."""
+) -> tuple[TotalCandidates, Question | None]:
+    """The columns that may hold the total, compared with the lines; and how discounts of the lines are read."""
     answer = answers.get(RULES["total"].question)
     names = [*columns.fitting["total"]]
     if answer is not None and answer.value in orders.kinds and answer.value not in names:
         names.append(answer.value)
-    some = orders.with_lines(names)
-    amounts = {name: money(some[name], columns.facts[name].amounts) for name in names}
-    return TotalCandidates.of(some.assign(**amounts))
+    some, lines = orders.sample(names)
+    amounts = pd.DataFrame(
+        {name: money(some[name], columns.facts[name].amounts) for name in names}, some.index
+    )
+    discount = None
+    if orders.discount is not None:
+        of_orders = amounts.astype("float64").set_axis(some["id"], axis="index")
+        given = answers.get(DISCOUNT_UNIT)
+        discount = discount_question(orders.discount, lines, of_orders, given)
+    unit = None if discount is None else cast(DiscountUnit | None, discount.value)
+    sums = line_sums(lines, unit or "included")
+    come_to = look_up(some["id"], sums, "order_id")[[*LINE_SUMS]]
+    return TotalCandidates.of(amounts.assign(**come_to)), discount
 
 
 def _evidence(
@@ -279,8 +321,8 @@ def _unit(
     answers: Mapping[str, Answer],
 ) -> Question | None:
     """The question about the unit of the totals; None where there are none, or nothing shows it."""
-    total = asked["total"].value
-    if total is None:
+    total = asked["total"].value or SUM_OF_LINES
+    if total == SUM_OF_LINES and not totals.line_orders().hits:
         return None
     holding = totals.holdings.get(total)
     values = totals.values.get(total, totals.line_amount)
@@ -343,7 +385,8 @@ def _unit_findings(
         detail = to_answer(f"total: {unit.reason}", UNIT)
         yield table_finding("orders", "field_changed", detail, "total")
     elif unit.value is None:
-        detail = to_answer(f"total: {total} is in units or in cents: {unit.reason}", UNIT)
+        amounts = total or "what the lines come to"
+        detail = to_answer(f"total: {amounts} is in units or in cents: {unit.reason}", UNIT)
         yield table_finding("orders", "field_not_found", detail, "total")
     elif unit.value == CENTS and totals.holdings.get(total or "") == "cents":
         words = f"total: {total} is a hundred times what the lines come to: it is divided by 100"

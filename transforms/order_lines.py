@@ -7,7 +7,9 @@ they are written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 import pandas as pd
@@ -31,8 +33,10 @@ from orderbridge.transforms.frames import (
     constant,
     frame,
 )
+from orderbridge.transforms.line_discounts import DiscountUnit, line_amounts
+from orderbridge.transforms.line_fields import AMOUNTS, ONE, PRODUCT, LineChoice
 from orderbridge.transforms.order_columns import AmountEvidence, money, texts_of
-from orderbridge.transforms.order_names import LINE_NAMES, ORDER_NAMES
+from orderbridge.transforms.order_names import ORDER_NAMES
 from orderbridge.transforms.total_candidates import LINE_SUMS
 
 ORDER_LINES: Final = {
@@ -49,11 +53,46 @@ ORDER_LINES: Final = {
     "quantity": MONEY,
     "unit_price": MONEY,
     "line_total": MONEY,
+    "line_discount": MONEY,
+    "line_amount": MONEY,
 }
 """The columns that every order line has; those of the raw lines follow, with `raw_` before a name of ours."""
-AMOUNTS: Final = ("quantity", "unit_price", "line_total")
-PRODUCT: Final = ("product", "product_name")
-LINE_FIELDS: Final = {**dict.fromkeys(PRODUCT, TEXT), **dict.fromkeys(AMOUNTS, MONEY)}
+LINE_FIELDS: Final = {
+    **dict.fromkeys(PRODUCT, TEXT),
+    **dict.fromkeys(
+        ("quantity", "unit_price", "line_total", "line_discount", "line_amount"), MONEY
+    ),
+}
+"""Those of them that are read from the raw lines. `line_amount` is what the line comes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineReading:
+    """How the lines are read.
+
+    Attributes:
+        amounts: what all lines prove about the notation of each field of amounts.
+        is_one: each line is one piece.
+        discount_unit: see `line_amounts`.
+        is_unit_known: whether it is known that amounts are in units of the currency, or in cents.
+    """
+
+    amounts: Mapping[str, AmountEvidence]
+    is_one: bool = False
+    discount_unit: DiscountUnit | None = None
+    is_unit_known: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        choice: LineChoice,
+        discount_unit: DiscountUnit | None = None,
+        *,
+        is_unit_known: bool = True,
+    ) -> LineReading:
+        """How the columns of a choice are read."""
+        is_one = choice.fields.quantity == ONE
+        return cls(choice.amounts, is_one, discount_unit, is_unit_known)
 
 
 def lines_tables(tables: Sequence[str]) -> list[str]:
@@ -61,55 +100,49 @@ def lines_tables(tables: Sequence[str]) -> list[str]:
     return [f"orders__{name}" for name in ORDER_NAMES["lines"] if f"orders__{name}" in tables]
 
 
-def line_columns(filled: Collection[str]) -> dict[str, str]:
-    """The columns that hold a line's product and amounts, by what they hold: the first of their names that is filled.
-
-    `filled` are the columns with a value of a listed order: one that the platform has renamed keeps the values of
-    orders that are no longer listed.
-    """
-    columns = {
-        field: [name for name in LINE_NAMES[field] if name in filled]
-        for field in (*PRODUCT, *AMOUNTS)
-    }
-    return {field: names[0] for field, names in columns.items() if names}
-
-
-def lines_part(rows: pd.DataFrame, amounts: Mapping[str, AmountEvidence]) -> Part:
-    """Reads any of the order lines.
-
-    `rows` have the values of the `line_columns`, by what they hold; `amounts` is what all lines prove of each.
+def lines_part(rows: pd.DataFrame, reading: LineReading) -> Part:
+    """Reads any of the order lines; `rows` have the values of the columns by what they hold.
 
     Returns:
         The columns of `LINE_FIELDS`, in the order of the rows; no findings; counts for `lines_findings`.
     """
-    nothing = constant(None, rows.index, MONEY)
-    read = {name: money(rows[name], amounts[name]) if name in rows else nothing for name in AMOUNTS}
+    read = read_amounts(rows, reading)
     counts: Counter[str] = Counter()
-    for name in amounts:
+    for name in reading.amounts:
         given = texts_of(rows[name]).notna()
-        counts[name], counts[f"{name} unread"] = (
-            int(given.sum()),
-            int((given & read[name].isna()).sum()),
-        )
-    product = {
+        counts[name] = int(given.sum())
+        counts[f"{name} unread"] = int((given & read[name].isna()).sum())
+    nothing = constant(None, rows.index, MONEY)
+    made = {
         name: texts_of(rows[name]) if name in rows else constant(None, rows.index)
         for name in PRODUCT
     }
-    return Part(pd.DataFrame({**product, **read}), frame(FINDINGS), counts)
+    made |= {name: read.get(name, nothing) for name in ("quantity", "unit_price", "line_total")}
+    made["line_discount"] = read.get("discount", nothing)
+    amount = line_amounts(read, reading.discount_unit)
+    made["line_amount"] = amount if reading.is_unit_known else nothing
+    return Part(pd.DataFrame(made), frame(FINDINGS), counts)
 
 
-def line_sums(lines: pd.DataFrame) -> pd.DataFrame:
+def read_amounts(rows: pd.DataFrame, reading: LineReading) -> pd.DataFrame:
+    """The amounts of lines (MONEY) by field."""
+    read = {name: money(rows[name], reading.amounts[name]) for name in AMOUNTS if name in rows}
+    if reading.is_one:
+        read["quantity"] = constant(Decimal(1), rows.index, MONEY)
+    return pd.DataFrame(read, index=rows.index)
+
+
+def line_sums(lines: pd.DataFrame, discount_unit: DiscountUnit | None = "included") -> pd.DataFrame:
     """What the lines of each order come to: `order_id` and the columns of `LINE_SUMS`.
 
-    `lines` have `order_id` and the values of the `line_columns`, by what they hold. A line amounts to its quantity and
-    price, where these are not given to its total; without either the amount of the order is null.
+    Args:
+        lines: `order_id`, and MONEY by field. If one of an order comes to nothing known, so does the order.
+        discount_unit: see `line_amounts`.
     """
-    read = pd.DataFrame({name: money(lines[name]) for name in AMOUNTS if name in lines})
-    numbers = read.astype("float64").reindex(columns=list(AMOUNTS))
-    amounts = (numbers["quantity"] * numbers["unit_price"]).fillna(numbers["line_total"])
-    sums = pd.DataFrame({"line_amount": amounts, "line_pieces": numbers["quantity"]}).groupby(
-        lines["order_id"].to_numpy(), sort=True
-    )
+    amounts = line_amounts(lines, discount_unit).astype("float64")
+    pieces = lines["quantity"] if "quantity" in lines else constant(None, lines.index, MONEY)
+    numbers = pd.DataFrame({"line_amount": amounts, "line_pieces": pieces.astype("float64")})
+    sums = numbers.groupby(lines["order_id"].to_numpy(), sort=True)
     whole = sums.sum().where(sums.count().eq(sums.size(), axis=0)).round(6)
     columns = {name: column(pa.array(whole[name], from_pandas=True)) for name in LINE_SUMS}
     return pd.DataFrame({"order_id": column(pa.array(whole.index, TEXT)), **columns})

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from orderbridge.transforms.chance import Share
 from orderbridge.transforms.field_evidence import NOT_PROVEN, ExaminedColumns
 from orderbridge.transforms.frames import Bools
 from orderbridge.transforms.order_names import RELATED_NAMES
@@ -25,6 +26,8 @@ Holding = Literal["amount", "cents", "pieces", "other"]
 """What a column of numbers is: the amount, a hundred times that, the number of pieces, or none of these."""
 LINE_SUMS: Final = {"line_amount": pa.float64(), "line_pieces": pa.float64()}
 """Of an order: quantity × price of its lines, and their quantity; null where a line lacks them."""
+SUM_OF_LINES: Final = "sum_of_lines"
+"""The answer that the total of an order is what its lines come to, and no column."""
 ORDERS_MIN: Final = 3
 SHARE_MIN: Final = 0.8
 """How many orders, and which share of them, show what a column holds."""
@@ -89,6 +92,10 @@ class TotalCandidates:
         is_as_likely = self.holdings.get(other) in (None, self.holdings.get(proposal))
         count, _ = self._unequal(proposal, other)
         return is_as_likely and count + self._zero_in_one(proposal, other) > 0
+
+    def line_orders(self) -> Share:
+        """The orders whose lines come to an amount."""
+        return Share(int((~np.isnan(self.line_amount)).sum()), len(self.line_amount))
 
     def is_far(self, name: str, other: str) -> bool:
         """Whether two columns are not the same amount in most orders, whatever taxes and shipping are."""
@@ -179,7 +186,7 @@ class TotalCandidates:
 def total_evidence(
     columns: ExaminedColumns, totals: TotalCandidates, answer: Answer | None
 ) -> Evidence:
-    """The evidence about the total."""
+    """The evidence about the total. That it is the sum of the lines is proposed where no column fits, and not used."""
     fitting = columns.fitting["total"]
     proposal, dispute = totals.proposed(fitting)
     others = [name for name in fitting if name != proposal]
@@ -188,15 +195,22 @@ def total_evidence(
     listed += [name for name in (*others, *columns.named("total")) if name not in listed]
     if not fitting:
         listed += columns.others("total", RELATED_NAMES["total"])
+    of_columns = None if answer is not None and answer.value == SUM_OF_LINES else answer
     notes = {name: totals.words(name) for name in totals.values}
     choices: list[Choice] = []
-    for choice in columns.choices("total", [*dict.fromkeys(listed)], proposal, answer, notes):
+    for choice in columns.choices("total", [*dict.fromkeys(listed)], proposal, of_columns, notes):
         is_used = answer is not None and choice.value == answer.value
         if is_used and totals.holdings.get(choice.value) == "pieces":
             against = f"{choice.value} is the number of pieces, {_instead(proposal)}"
             choices.append(replace(choice, against=against, is_possible=False))
         else:
             choices.append(choice)
+    share = totals.line_orders()
+    if share.hits or of_columns is not answer:
+        choices.append(_sum_of_lines(share, proposal))
+    is_known = share.part >= SHARE_MIN and share.hits >= ORDERS_MIN
+    if proposal is None and not dispute and answer is None and is_known:
+        proposal = SUM_OF_LINES
     return Evidence(
         columns.rules["total"].question,
         tuple(choices),
@@ -204,11 +218,21 @@ def total_evidence(
         is_proven,
         dispute,
         NOT_PROVEN,
+        is_only_proposed=proposal == SUM_OF_LINES,
     )
 
 
 def _instead(proposal: str | None) -> str:
     return f"{proposal or 'no column'} is used"
+
+
+def _sum_of_lines(share: Share, proposal: str | None) -> Choice:
+    """The choice that the total is what the lines come to."""
+    words = f"the lines of {share.hits} of {share.rows} orders come to an amount"
+    if share.hits:
+        return Choice(SUM_OF_LINES, words, share)
+    against = f"no line has an amount, {_instead(proposal)}"
+    return Choice(SUM_OF_LINES, words, share, against, is_possible=False)
 
 
 def _is_far(ratio: Numbers) -> Bools:

@@ -11,14 +11,17 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
+from typing import Final
 
 import duckdb
 
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
 from orderbridge.pipelines.questions.order_key import order_key_evidence
 from orderbridge.pipelines.questions.semantics import semantics_evidence
+from orderbridge.pipelines.reconcile.order_lines import discount_columns
 from orderbridge.pipelines.warehouse.answers import RunAnswers
 from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.ops import last_order_fields
 from orderbridge.pipelines.warehouse.questions import (
     LINES,
     first_asked,
@@ -26,7 +29,7 @@ from orderbridge.pipelines.warehouse.questions import (
     last_evidence,
 )
 from orderbridge.pipelines.warehouse.source import read_source
-from orderbridge.pipelines.warehouse.sql import columns_of, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import (
     ANSWERS,
@@ -39,6 +42,7 @@ from orderbridge.sources.settings import (
     write_answers,
 )
 from orderbridge.sources.settings.setting import SETTINGS, Setting
+from orderbridge.transforms.line_fields import LINE_QUESTIONS, ONE
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
 from orderbridge.transforms.questions import (
     Answer,
@@ -49,6 +53,7 @@ from orderbridge.transforms.questions import (
     questions,
 )
 from orderbridge.transforms.statuses import STATUSES
+from orderbridge.transforms.total_candidates import SUM_OF_LINES
 
 
 class Meanings:
@@ -81,6 +86,13 @@ class Meanings:
     def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
         """See `QuestionKind`."""
         return str(write_answers(_changes(answers, given), _source()))
+
+
+_WORDS: Final = {
+    FIELD_QUESTIONS["total"]: SUM_OF_LINES,
+    LINE_QUESTIONS["quantity"]: ONE,
+}
+"""Answers that are no name of a column."""
 
 
 def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAnswer | None]:
@@ -203,20 +215,35 @@ def _overridden(given: Mapping[str, Answer]) -> dict[str, str]:
 def _checked(setting: Setting, value: str) -> str:
     """The value of an answer. Raises UsageError for one that the setting does not accept or that is not there."""
     checked = str(setting.checked(value))
-    is_column = setting.key in FIELD_QUESTIONS.values()
-    if not (is_column or setting.key == LINES) or not warehouse_path().is_file():
+    if checked == _WORDS.get(setting.key) or not warehouse_path().is_file():
         return checked
     with open_warehouse() as warehouse:
-        if is_column:
-            names = [*columns_of(warehouse, "raw.orders")]
-        else:
-            names = [name for name in table_names(warehouse, "raw") if name.startswith("orders__")]
-    if checked in names:
+        known = _known_names(setting.key, warehouse)
+    if known is None or checked in known[1]:
         return checked
+    what, names = known
     near = get_close_matches(checked, names, n=1)
     guess = f"Did you mean {near[0]}? " if near else ""
-    what = "a column of raw.orders" if is_column else "a child table of raw.orders"
     raise UsageError(
         f"{checked} is not {what}",
         f"{guess}Show the choices with: orderbridge questions {setting.key}",
     )
+
+
+def _known_names(
+    key: str, warehouse: duckdb.DuckDBPyConnection
+) -> tuple[str, Sequence[str]] | None:
+    """What the value of an answer has to be, and the names that are there; None: any value."""
+    tables = [name for name in table_names(warehouse, "raw") if name.startswith("orders__")]
+    if key in FIELD_QUESTIONS.values():
+        return "a column of raw.orders", [*columns_of(warehouse, "raw.orders")]
+    if key == LINES:
+        return "a child table of raw.orders", tables
+    if key not in LINE_QUESTIONS.values():
+        return None
+    lines = RunAnswers.read().in_force(read_source(warehouse)).get(LINES)
+    name = lines.value if lines is not None else last_order_fields(warehouse).columns.get("lines")
+    if name not in tables:
+        return None
+    columns = [*columns_of(warehouse, f"raw.{sql_name(name)}"), *discount_columns(warehouse, name)]
+    return f"a column of raw.{name}", columns

@@ -17,7 +17,14 @@ import pandas as pd
 from orderbridge.pipelines.reconcile.customers import reconcile_customers
 from orderbridge.pipelines.reconcile.odd_values import odd_values
 from orderbridge.pipelines.reconcile.order_duplicates import duplicate_orders
+from orderbridge.pipelines.reconcile.order_lines import (
+    RawLines,
+    ReadLines,
+    read_lines,
+    sum_lines,
+)
 from orderbridge.pipelines.reconcile.order_questions import (
+    check_line_settings,
     check_settings,
     last_matched_share,
     lines_findings,
@@ -45,6 +52,7 @@ from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS, CustomerIn
 from orderbridge.transforms.dates import DateContext, ReadDates
 from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
+from orderbridge.transforms.line_fields import LineChoice, LineFields, choose_line_fields
 from orderbridge.transforms.order_fields import (
     FIELD_QUESTIONS,
     ORDER_FIELDS,
@@ -54,6 +62,7 @@ from orderbridge.transforms.order_lines import ORDER_LINES
 from orderbridge.transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from orderbridge.transforms.promotions import promotions
 from orderbridge.transforms.statuses import STATUSES
+from orderbridge.transforms.total_candidates import SUM_OF_LINES
 
 
 @dataclass(slots=True)
@@ -74,6 +83,7 @@ class StepInputs:
         reads: the last published read of each list.
         unknown: why customers, dates or totals of the orders are not known, by field.
         lines: the raw table of the lines of the orders.
+        read_lines: the lines, the columns of their fields, and these fields as they are read.
     """
 
     build: duckdb.DuckDBPyConnection
@@ -89,6 +99,7 @@ class StepInputs:
     reads: Mapping[str, ops.LastRead] = field(init=False)
     unknown: Mapping[str, str] = field(default_factory=dict)
     lines: str | None = None
+    read_lines: tuple[RawLines, LineFields, ReadLines] | None = None
 
     def __post_init__(self) -> None:
         self.reads = ops.last_reads(self.build)
@@ -168,7 +179,14 @@ def _orders(inputs: StepInputs) -> Entity:
     if lines is not None:
         inputs.lines = lines.value
         inputs.findings.add(lines_findings(lines))
-    raw = RawOrders.of(inputs.parts, inputs.lines)
+    raw_lines = None
+    line_choice = LineChoice()
+    if inputs.lines is not None:
+        raw_lines = RawLines.of(inputs.parts, inputs.lines)
+        check_line_settings(answers, raw_lines.kinds)
+        line_choice = choose_line_fields(raw_lines, answers)
+        inputs.findings.add(line_choice.findings)
+    raw = RawOrders.of(inputs.parts, raw_lines, line_choice)
     check_settings(answers, raw.kinds)
     index = CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS))
     cancelled = _cancelled_values(inputs.settings)
@@ -181,7 +199,12 @@ def _orders(inputs: StepInputs) -> Entity:
     notation = answers.get(NOTATION)
     customers = match_customers(raw, index, choice.fields.customer_id, notation, last_share)
     del index  # of a million customers: not while the orders are worked on
-    inputs.questions.add(lines, *choice.questions, customers.notation)
+    inputs.questions.add(lines, *choice.questions, customers.notation, *line_choice.questions)
+    if raw_lines is not None:
+        read = read_lines(raw_lines, line_choice, choice.lines)
+        inputs.read_lines = raw_lines, line_choice.fields, read
+        if choice.fields.total == SUM_OF_LINES:
+            sum_lines(raw.name, raw_lines, read)
     gap = inputs.coverage_gap("customers", "orders")
     dates, inputs.unknown = reconcile_orders(raw, choice, customers, inputs.dates, gap)
     inputs.questions.add(statuses.question())
@@ -196,7 +219,7 @@ def _orders(inputs: StepInputs) -> Entity:
     if choice.fields.customer_id is not None and not customers.unknown and not gap:
         fewer = fewer_known_customers(recent, choice.fields.customer_id, inputs.accepted)
         inputs.findings.add(combine_findings([*fewer]))
-    if choice.fields.total is not None:
+    if choice.fields.total not in (None, SUM_OF_LINES):
         lost = lost_totals(recent, choice.fields.total, inputs.accepted)
         inputs.findings.add(combine_findings([*lost]))
     used = choice.fields.columns()
@@ -219,10 +242,16 @@ def _cancelled_values(settings: ReconcileSettings) -> tuple[str, ...] | None:
 
 
 def _order_lines(inputs: StepInputs) -> Entity:
-    if inputs.lines is None:
+    if inputs.lines is None or inputs.read_lines is None:
         return Entity(frame(ORDER_LINES), raw_rows=0)
-    raw_rows = reconcile_lines(inputs.parts, inputs.lines)
-    lost = lost_line_amounts(inputs.recent("orders"), inputs.lines, inputs.accepted)
+    lines, fields, read = inputs.read_lines
+    raw_rows = reconcile_lines(lines, read)
+    columns = {
+        name: column
+        for name, column in fields.columns().items()
+        if name in ("quantity", "unit_price", "line_total") and column in lines.raw
+    }
+    lost = lost_line_amounts(inputs.recent("orders"), inputs.lines, columns, inputs.accepted)
     inputs.findings.add(combine_findings([*lost]))
     return Entity(raw_rows=raw_rows)
 

@@ -16,18 +16,21 @@ import pandas as pd
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.questions import LINES
-from orderbridge.pipelines.warehouse.sql import sql_name, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import ANSWERS
 from orderbridge.sources.words import number
 from orderbridge.transforms.findings import FINDINGS, table_finding, to_answer
 from orderbridge.transforms.frames import frame
+from orderbridge.transforms.line_fields import LINE_QUESTIONS, ONE
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice
 from orderbridge.transforms.order_lines import lines_tables
 from orderbridge.transforms.orders import OrderCustomers
 from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+from orderbridge.transforms.total_candidates import SUM_OF_LINES
 
 _NO_ROWS: Final = number(0, "row")
+_NUMBERS: Final = ("DECIMAL", "DOUBLE", "BIGINT", "INTEGER", "HUGEINT")
 _LISTED: Final = "SELECT count(*) FROM raw.{} WHERE _missing_since IS NULL"
 
 
@@ -35,11 +38,24 @@ def check_settings(answers: Mapping[str, Answer], columns: Collection[str]) -> N
     """Checks the columns of orders that settings name. Raises UsageError for one that the raw orders do not have."""
     for key in FIELD_QUESTIONS.values():
         answer = answers.get(key)
-        if answer is not None and _is_set(answer) and answer.value not in columns:
+        is_column = answer is None or answer.value in columns or answer.value == SUM_OF_LINES
+        if answer is not None and _is_set(answer) and not is_column:
             raise UsageError(
                 f"{key} is {answer.value!r}, which is not a column of raw.orders",
                 "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
             )
+
+
+def check_line_settings(answers: Mapping[str, Answer], columns: Collection[str]) -> None:
+    """Checks the columns of lines that settings name. Raises UsageError for one that the raw lines do not have."""
+    for key in LINE_QUESTIONS.values():
+        answer = answers.get(key)
+        if answer is None or not _is_set(answer) or answer.value in (*columns, ONE):
+            continue
+        raise UsageError(
+            f"{key} is {answer.value!r}, which is not a column of the lines of orders",
+            f"There are: {', '.join(columns)}. Without the setting, the column is detected.",
+        )
 
 
 def lines_question(build: duckdb.DuckDBPyConnection, answer: Answer | None) -> Question | None:
@@ -61,10 +77,25 @@ def lines_question(build: duckdb.DuckDBPyConnection, answer: Answer | None) -> Q
     rows = {name: _listed_rows(build, name) for name in candidates}
     best = max(rows, key=lambda name: rows[name], default=None)
     if best is None and answer is None:
-        return None
+        return _unnamed_lines(build, children)
     filled = [name for name, count in rows.items() if count]
     choices = tuple(_lines_choices(rows, answer))
     return question(Evidence(LINES, choices, best, is_proven=len(filled) < 2), answer)
+
+
+def _unnamed_lines(build: duckdb.DuckDBPyConnection, children: Collection[str]) -> Question | None:
+    """The question which table has the lines, where none has a known name; None where none has numbers."""
+    choices: list[Choice] = []
+    for name in sorted(children):
+        columns = columns_of(build, f"raw.{sql_name(name)}")
+        is_of_order = not any(column.endswith("_position") for column in columns)
+        has_numbers = any(kind.startswith(_NUMBERS) for kind in columns.values())
+        rows = _listed_rows(build, name)
+        if is_of_order and has_numbers and rows:
+            choices.append(Choice(name, f"{number(rows, 'row')}; {', '.join(columns)}"))
+    if not choices:
+        return None
+    return question(Evidence(LINES, tuple(choices), reason="no table has a known name"), None)
 
 
 def _lines_choices(rows: Mapping[str, int], answer: Answer | None) -> Iterator[Choice]:
@@ -92,6 +123,10 @@ def lines_findings(asked: Question) -> pd.DataFrame:
                 notes.append(f"{choice.value} has {choice.evidence}")
     elif asked.state == "contradicted":
         notes.append(asked.reason)
+    if table is None and asked.evidence.choices:
+        tables = ", ".join(choice.value for choice in asked.evidence.choices)
+        detail = to_answer(f"lines: {asked.reason}; tables: {tables}", LINES)
+        return table_finding("order_lines", "field_not_found", detail, "lines")
     if table is None or not notes:
         return frame(FINDINGS)
     detail = to_answer(f"lines: {table} is used; {', '.join(notes)}", LINES)

@@ -7,27 +7,20 @@ cancelled orders do not count.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import partial
+from decimal import Decimal
 from typing import Final
 
 import duckdb
 
-from orderbridge.pipelines.reconcile.orders import filled_columns
-from orderbridge.pipelines.reconcile.parts import Parts
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name
+from orderbridge.pipelines.reconcile.order_lines import KEYS, RawLines, ReadLines
+from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
+from orderbridge.transforms.currencies import DECIMALS, DECIMALS_USUAL
 from orderbridge.transforms.dates import OFFSET_MAX, DateContext
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, DATE, MONEY, TEXT, TIMESTAMP, from_arrow
-from orderbridge.transforms.order_columns import AmountEvidence
-from orderbridge.transforms.order_lines import (
-    AMOUNTS,
-    LINE_FIELDS,
-    ORDER_LINES,
-    line_columns,
-    lines_findings,
-    lines_part,
-)
+from orderbridge.transforms.order_lines import ORDER_LINES, lines_findings, lines_part
 from orderbridge.transforms.orders import raw_column_names
 
 CUSTOMER_ORDERS: Final = {
@@ -65,28 +58,15 @@ _OF_ORDER: Final = (
 )
 
 
-def reconcile_lines(tables: Parts, name: str) -> int:
-    """Makes `reconciled.order_lines` of a raw table, with the fields of the reconciled orders. Returns its raw rows."""
-    build, table = tables.build, tables.numbered(name)
-    kinds = columns_of(build, table)
-    filled = line_columns(filled_columns(build, table))
-    read = (
-        ", ".join(f"{sql_name(column)} AS {field}" for field, column in filled.items())
-        or "NULL AS nothing"
-    )
-    amounts: dict[str, AmountEvidence] = {
-        field: AmountEvidence() for field in AMOUNTS if field in filled
-    }
-    for part in tables.read({table: read}):
-        for field, evidence in amounts.items():
-            evidence.add(part[field])
-    task = partial(lines_part, amounts=amounts)
-    made, counts = tables.fill(LINE_FIELDS, task, tables.read({table: read}))
-    passed_on = [column for column in kinds if column not in ("order_id", "position")]
-    values = {"order_id": "l.order_id", "line_number": "l.position::BIGINT"} | {
-        one: f"o.{one}" for one in _OF_ORDER
-    }
+def reconcile_lines(lines: RawLines, read: ReadLines) -> int:
+    """Makes `reconciled.order_lines` with the fields of the reconciled orders. Returns the number of raw lines."""
+    build = lines.tables.build
+    values = {"order_id": "l.order_id", "line_number": "l.position::BIGINT"}
+    values |= {one: f"o.{one}" for one in _OF_ORDER}
+    if read.is_in_cents:
+        values |= {name: _IN_UNITS.format(name=name) for name in _PRICES}
     columns = [f"{values.get(column, f'f.{column}')} AS {column}" for column in ORDER_LINES]
+    passed_on = [column for column in lines.raw if column not in KEYS]
     raw = [
         f"l.{sql_name(column)} AS {sql_name(new)}"
         for column, new in raw_column_names(ORDER_LINES, passed_on).items()
@@ -95,18 +75,31 @@ def reconcile_lines(tables: Parts, name: str) -> int:
     build.execute("SET disabled_optimizers = 'build_side_probe_side,join_order'")
     build.execute(
         f"CREATE OR REPLACE TABLE reconciled.order_lines AS SELECT {', '.join([*columns, *raw])} "
-        f"FROM {table} l POSITIONAL JOIN {made} f JOIN reconciled.orders o ON o.order_id = l.order_id"
+        f"FROM {lines.table} l POSITIONAL JOIN {read.made} f JOIN reconciled.orders o ON o.order_id = l.order_id"
     )
     build.execute("RESET disabled_optimizers")
     orphans = from_arrow(
         build.sql(
-            f"SELECT order_id, {read} FROM {table} ANTI JOIN reconciled.orders USING (order_id)"
+            f"SELECT order_id, {read.columns} FROM {lines.table} ANTI JOIN reconciled.orders USING (order_id)"
         ).to_arrow_table()
     )
-    counts.subtract(task(orphans).counts)
-    tables.findings.add(lines_findings(counts, orphans["order_id"]))
-    ((rows,),) = build.execute(f"SELECT count(*) FROM {table}").fetchall()
+    counts = Counter(read.counts)
+    counts.subtract(lines_part(orphans, read.reading).counts)
+    lines.tables.findings.add(lines_findings(counts, orphans["order_id"]))
+    ((rows,),) = build.execute(f"SELECT count(*) FROM {lines.table}").fetchall()
     return int(rows)
+
+
+_PRICES: Final = ("unit_price", "line_total", "line_amount")
+_IN_UNITS: Final = f"""
+    CAST(f.{{name}} * CASE {
+    " ".join(
+        f"WHEN o.currency IN ({', '.join(sql_text(code) for code, of in DECIMALS.items() if of == count)}) "
+        f"THEN {Decimal(1).scaleb(-count):f}::DECIMAL(5, 4)"
+        for count in sorted({*DECIMALS.values()} - {DECIMALS_USUAL})
+    )
+} ELSE {Decimal(1).scaleb(-DECIMALS_USUAL):f}::DECIMAL(5, 4) END AS DECIMAL(38, 9))"""
+"""An amount in cents of its currency, in units (SQL)."""
 
 
 _TOTALS: Final = """

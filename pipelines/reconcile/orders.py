@@ -8,15 +8,15 @@ notation of totals from those columns alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Final
 
-import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from orderbridge.pipelines.reconcile.order_lines import RawLines
 from orderbridge.pipelines.reconcile.parts import Parts
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.recent_rows import (
@@ -28,16 +28,17 @@ from orderbridge.pipelines.warehouse.recent_rows import (
     RecentRows,
     RowKind,
 )
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name
+from orderbridge.pipelines.warehouse.sql import sql_name
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.customer_index import CustomerIndex
 from orderbridge.transforms.dates import UNREAD_FORMS, DateContext, DateEvidence, ReadDates
 from orderbridge.transforms.findings import FINDINGS, table_finding
-from orderbridge.transforms.frames import TEXT, frame, from_arrow, look_up
+from orderbridge.transforms.frames import TEXT, frame, from_arrow
 from orderbridge.transforms.keys import BOOKKEEPING
+from orderbridge.transforms.line_fields import AMOUNTS, LineChoice
 from orderbridge.transforms.order_columns import texts_of
 from orderbridge.transforms.order_fields import FieldChoice
-from orderbridge.transforms.order_lines import line_columns, line_sums
+from orderbridge.transforms.order_lines import LineReading, read_amounts
 from orderbridge.transforms.orders import (
     ORDER_CUSTOMERS,
     ORDERS,
@@ -52,7 +53,7 @@ from orderbridge.transforms.orders import (
     raw_column_names,
 )
 from orderbridge.transforms.questions import Answer
-from orderbridge.transforms.total_candidates import LINE_SUMS
+from orderbridge.transforms.total_candidates import SUM_OF_LINES
 
 COMPARED_ROWS: Final = 20_000
 """So many orders are compared with their lines."""
@@ -60,17 +61,6 @@ _NO_CUSTOMERS: Final = (
     "NULL::VARCHAR AS customer_id, NULL::VARCHAR AS customer_status, NULL::BOOLEAN AS is_ambiguous"
 )
 _IS_MISSING: Final = "_missing_since IS NOT NULL AS is_missing"
-
-
-def filled_columns(build: duckdb.DuckDBPyConnection, table: str) -> list[str]:
-    """The columns of a raw child table with a value of a listed order; of any order where none is listed."""
-    columns = list(columns_of(build, table))
-    counts = ", ".join(f"count({sql_name(column)})" for column in columns)
-    sql = f"SELECT count(*), {counts} FROM {table}"
-    (rows,) = build.execute(f"{sql} WHERE _missing_since IS NULL").fetchall()
-    if not rows[0]:
-        (rows,) = build.execute(sql).fetchall()
-    return [column for column, count in zip(columns, rows[1:], strict=True) if count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +72,34 @@ class RawOrders:
         name: of the table.
         kinds: the type of each column.
         rows: the number of those that are listed.
-        lines: the raw table of their lines; None where there is none.
+        lines: their lines; None where there are none.
+        line_choice: the columns of these.
     """
 
     tables: Parts
     name: str
     kinds: Mapping[str, pa.DataType]
     rows: int
-    lines: str | None = None
+    lines: RawLines | None = None
+    line_choice: LineChoice = field(default_factory=LineChoice)
 
     @classmethod
-    def of(cls, tables: Parts, lines: str | None = None) -> RawOrders:
+    def of(
+        cls, tables: Parts, lines: RawLines | None = None, line_choice: LineChoice | None = None
+    ) -> RawOrders:
         """Those of the build."""
         name = tables.numbered("orders")
         schema = tables.build.sql(f"FROM {name} LIMIT 0").to_arrow_table().schema
         ((rows,),) = tables.build.execute(
             f"SELECT count(*) FROM {name} WHERE _missing_since IS NULL"
         ).fetchall()
-        return cls(tables, name, dict(zip(schema.names, schema.types, strict=True)), rows, lines)
+        kinds = dict(zip(schema.names, schema.types, strict=True))
+        return cls(tables, name, kinds, rows, lines, line_choice or LineChoice())
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """See `RawColumns`."""
+        return ("id",)
 
     def parts(self, columns: Iterable[str]) -> Iterator[pd.DataFrame]:
         """See `OrderColumns`."""
@@ -120,30 +120,26 @@ class RawOrders:
         sql = f"SELECT {columns}, {count} FROM {self.name} WHERE {where} GROUP BY ALL"
         return from_arrow(self.tables.build.sql(sql).to_arrow_table())
 
-    def with_lines(self, names: Sequence[str]) -> pd.DataFrame:
+    @property
+    def discount(self) -> str | None:
         """See `OrderColumns`."""
-        build, columns = self.tables.build, ", ".join(f"o.{sql_name(name)}" for name in names)
-        build.execute(
-            f"CREATE OR REPLACE TEMP TABLE some_orders AS SELECT id, {columns} FROM {self.name} o "
-            f"WHERE _missing_since IS NULL AND hash(id) % {self.rows // COMPARED_ROWS + 1} = 0"
-        )
-        rows = from_arrow(build.sql("FROM some_orders").to_arrow_table())
-        lines = frame({"order_id": TEXT, **LINE_SUMS})
-        if self.lines is not None:
-            filled = line_columns(filled_columns(build, f"raw.{self.lines}"))
-            read = [
-                f"l.{sql_name(column)} AS {name}"
-                for name, column in filled.items()
-                if name != "product"
-            ]
-            if read:
-                table = f"raw.{self.lines} l SEMI JOIN some_orders s ON l.order_id = s.id"
-                rows_of = build.sql(
-                    f"SELECT l.order_id, {', '.join(read)} FROM {table}"
-                ).to_arrow_table()
-                lines = line_sums(from_arrow(rows_of))
-        build.execute("DROP TABLE some_orders")
-        return rows.assign(**look_up(rows.pop("id"), lines, "order_id")[list(LINE_SUMS)])
+        return self.line_choice.fields.discount
+
+    def sample(self, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """See `OrderColumns`."""
+        columns = ", ".join(["id", *map(sql_name, names)])
+        share = self.rows // COMPARED_ROWS + 1
+        sql = f"""
+            SELECT {columns} FROM {self.name}
+            WHERE _missing_since IS NULL AND hash(id) % {share} = 0"""
+        rows = from_arrow(self.tables.build.sql(sql).to_arrow_table())
+        if self.lines is None:
+            return rows, frame({"order_id": TEXT})
+        fields = self.line_choice.fields
+        read = {name: column for name, column in fields.columns().items() if name in AMOUNTS}
+        lines = self.lines.sample(read, share)
+        amounts = read_amounts(lines, LineReading.of(self.line_choice))
+        return rows, amounts.assign(order_id=lines["order_id"])
 
 
 def match_customers(
@@ -217,7 +213,7 @@ def reconcile_orders(
     Args:
         orders: the raw ones.
         choice: their columns, and how these are read.
-        customers: what `match_customers` found.
+        customers: what `match_customers` found. `temp.order_line_sums` is made where the total is that of the lines.
         context: see `orders_part`.
         coverage_gap: `gap` there.
 
@@ -228,7 +224,12 @@ def reconcile_orders(
     if customers.unknown:
         unknown["customer_id"] = f"customer_id: {customers.unknown}"
     dates = DateEvidence(context.order)
-    read = {name: f"{sql_name(names[name])} AS {name}" for name in names if name != "customer_id"}
+    is_sum = names.get("total") == SUM_OF_LINES
+    read = {
+        name: f"{sql_name(column)} AS {name}"
+        for name, column in names.items()
+        if name != "customer_id" and column != SUM_OF_LINES
+    }
     day_zone = "UTC"
     for part in tables.read({orders.name: read["ordered_at"]}) if "ordered_at" in read else ():
         texts = texts_of(part["ordered_at"])
@@ -259,6 +260,8 @@ def reconcile_orders(
         orders.name: ", ".join(["id", _IS_MISSING, *read.values(), *said]),
         "temp.order_customers": ", ".join(ORDER_CUSTOMERS),
     }
+    if is_sum:
+        sides["temp.order_line_sums"] = "total"
     made, counts = tables.fill(ORDERS, task, tables.read(sides))
     tables.findings.add(orders_findings(counts, choice, form, coverage_gap))
     passed_on = sorted(name for name in orders.kinds if name not in ("id", *BOOKKEEPING))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from orderbridge.pipelines.reconcile.orders import filled_columns
 from orderbridge.pipelines.warehouse.accepted import Accepted, place_subject
 from orderbridge.pipelines.warehouse.recent_rows import (
     ALL_ROWS,
@@ -25,7 +24,6 @@ from orderbridge.pipelines.warehouse.recent_rows import (
 from orderbridge.pipelines.warehouse.sql import sql_name
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.findings import table_finding
-from orderbridge.transforms.order_lines import AMOUNTS, line_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,10 +64,10 @@ def lost_totals(rows: RecentRows, column: str, accepted: Accepted) -> Iterator[p
     yield from _lost(rows, totals, accepted)
 
 
-def lost_line_amounts(rows: RecentRows, table: str, accepted: Accepted) -> Iterator[pd.DataFrame]:
-    """Findings about the amounts of lines, in a raw table; `reconciled.order_lines` is made."""
-    filled = line_columns(filled_columns(rows.build, f"raw.{sql_name(table)}"))
-    columns: dict[str, str] = {one: filled[one] for one in AMOUNTS if one in filled}
+def lost_line_amounts(
+    rows: RecentRows, table: str, columns: Mapping[str, str], accepted: Accepted
+) -> Iterator[pd.DataFrame]:
+    """Findings about the amounts of lines, in columns of a raw table by field; `reconciled.order_lines` is made."""
     same = "m.order_id = r.order_id AND m.line_number = r.position"
     yield from _lost(rows, _Amounts(table, "order_lines", "order_id", same, columns), accepted)
 

@@ -22,12 +22,18 @@ from orderbridge.sources import __version__
 from orderbridge.transforms.amount_unit import CENTS, UNIT, UNITS
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.customer_evidence import NOTATION
+from orderbridge.transforms.line_discounts import DISCOUNT_UNIT
+from orderbridge.transforms.line_fields import LINE_QUESTIONS
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
 from orderbridge.transforms.questions import ANY_RIVAL, ASSUMPTION, Answer, Evidence, Question
+from orderbridge.transforms.total_candidates import SUM_OF_LINES
 
 LINES: Final = "reconcile.order_lines"
-_PINS: Final = {**FIELD_QUESTIONS, "lines": LINES}
-"""The names under which `ops.order_fields` has the columns that 0.3 had chosen."""
+_LINE_FIELDS: Final = {
+    f"line_{name.removeprefix('line_')}": question for name, question in LINE_QUESTIONS.items()
+}
+_PINS: Final = {**FIELD_QUESTIONS, "lines": LINES, **_LINE_FIELDS}
+"""The fields as findings name them, and as `ops.order_fields` has the columns that 0.3 had chosen."""
 _ASSUMPTIONS: Final = """
     SELECT question, assumption, since, fits, rows, coalesce(about, ''), coalesce(rival, '') FROM ops.questions
     WHERE assumption IS NOT NULL"""
@@ -185,6 +191,9 @@ def _pinned(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
     if "total" in last.columns:
         unit = CENTS if last.columns.get("total_unit") == "cents" else UNITS
         pinned[UNIT] = Answer(unit, ASSUMPTION, last.at, about=last.columns["total"])
+    if "lines" in last.columns:
+        pinned[DISCOUNT_UNIT] = Answer("included", ASSUMPTION, last.at)
+        pinned.setdefault(UNIT, Answer(UNITS, ASSUMPTION, last.at, about=SUM_OF_LINES))
     return pinned
 
 
@@ -208,7 +217,11 @@ def _without_changed(known: Mapping[str, Answer], accepted: Accepted) -> dict[st
         if question in fields
         and accepted.is_changed("orders.field_changed", fields[question], answer.at)
     }
-    dependent = {NOTATION: FIELD_QUESTIONS["customer_id"], UNIT: FIELD_QUESTIONS["total"]}
+    dependent = {
+        NOTATION: FIELD_QUESTIONS["customer_id"],
+        UNIT: FIELD_QUESTIONS["total"],
+        DISCOUNT_UNIT: LINE_QUESTIONS["discount"],
+    }
     return {
         question: answer
         for question, answer in known.items()

@@ -35,15 +35,10 @@ WHERE NOT o.is_missing;
 
 CREATE OR REPLACE VIEW bi.order_lines AS
 SELECT l.order_id, l.line_number, o.ordered_at, o.ordered_date, o.customer_id, o.customer_name, l.product,
-    l.quantity, l.unit_price, l.amount AS line_total, o.currency, o.is_cancelled,
-    CASE WHEN o.is_sale THEN l.amount WHEN NOT o.is_sale THEN 0 END AS revenue, l.product_name,
-    o.status_class, o.is_sale
-FROM (
-    SELECT n.*, CAST(CASE WHEN n.line_total IS NOT NULL THEN n.line_total
-        WHEN abs(n.quantity) < 1000000000 AND abs(n.unit_price) < 1000000000
-            THEN n.quantity * n.unit_price END AS DECIMAL(38, 2)) AS amount
-    FROM reconciled.order_lines n
-) AS l JOIN bi.orders o ON o.order_id = l.order_id;
+    l.quantity, l.unit_price, CAST(l.line_amount AS DECIMAL(38, 2)) AS line_total, o.currency, o.is_cancelled,
+    CAST(CASE WHEN o.is_sale THEN l.line_amount WHEN NOT o.is_sale THEN 0 END AS DECIMAL(38, 2)) AS revenue,
+    l.product_name, o.status_class, o.is_sale
+FROM reconciled.order_lines l JOIN bi.orders o ON o.order_id = l.order_id;
 
 CREATE OR REPLACE VIEW bi.top_products AS
 SELECT coalesce(product, product_name) AS product, max(product_name) AS product_name, currency,

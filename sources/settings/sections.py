@@ -27,6 +27,7 @@ from orderbridge.sources.urls import checked_base_url
 Environment = Literal["sandbox", "production"]
 CustomerNotation = Literal["ids", "codes"]
 TotalUnit = Literal["units", "cents"]
+DiscountUnit = Literal["amount", "amount_each", "fraction", "percent", "included"]
 DateOrder = Literal["day_first", "month_first"]
 StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
 CursorAfterEnd = Literal["end", "more"]
@@ -66,6 +67,8 @@ _OF_STATUSES: Final = (
     "bi.revenue_by_price_list.revenue",
     "bi.customers.revenue",
 )
+_LINE_COLUMN: Final = checks.text("the name of a column of the lines of orders")
+_OF_LINE_AMOUNTS: Final = ("bi.order_lines.revenue", "bi.top_products.revenue")
 _OF_LINES: Final = (
     "bi.order_lines.product",
     "bi.order_lines.quantity",
@@ -255,7 +258,7 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     )
     total: str | None = setting(
         _COLUMN,
-        "column with the total; detected if not set",
+        "column with the total, or `sum_of_lines`; detected if not set",
         "total",
         default=None,
         asks="Which column of raw.orders has the total that you report as revenue?",
@@ -307,6 +310,63 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         default=None,
         asks="Which table has the lines of the orders?",
         holds_up=_OF_LINES,
+    )
+    line_product: str | None = setting(
+        _LINE_COLUMN,
+        "column of the lines with the product, an id or code; detected if not set",
+        "sku",
+        default=None,
+        asks="Which column of the lines has the product?",
+        holds_up=("bi.order_lines.product", "bi.top_products.product"),
+    )
+    line_product_name: str | None = setting(
+        _LINE_COLUMN,
+        "column of the lines with the name of the product; detected if not set",
+        "name",
+        default=None,
+        asks="Which column of the lines has the name of the product?",
+        holds_up=("bi.order_lines.product_name", "bi.top_products.product_name"),
+    )
+    line_quantity: str | None = setting(
+        _LINE_COLUMN,
+        "column of the lines with the pieces, or `one` where each line is one piece; detected if not set",
+        "quantity",
+        default=None,
+        asks="Which column of the lines has the quantity? `one`: each line is one piece.",
+        holds_up=("bi.order_lines.quantity", *_OF_LINE_AMOUNTS),
+    )
+    line_unit_price: str | None = setting(
+        _LINE_COLUMN,
+        "column of the lines with the price of a piece; detected if not set",
+        "price",
+        default=None,
+        asks="Which column of the lines has the price of a piece?",
+        holds_up=("bi.order_lines.unit_price", *_OF_LINE_AMOUNTS),
+    )
+    line_total: str | None = setting(
+        _LINE_COLUMN,
+        "column of the lines with their amount; detected if not set",
+        "line_total",
+        default=None,
+        asks="Which column of the lines has what the line comes to?",
+        holds_up=("bi.order_lines.line_total", *_OF_LINE_AMOUNTS),
+    )
+    line_discount: str | None = setting(
+        _LINE_COLUMN,
+        "column of the lines with a discount; detected if not set",
+        "discount",
+        default=None,
+        asks="Which column of the lines has their discount?",
+        holds_up=_OF_LINE_AMOUNTS,
+    )
+    line_discount_unit: DiscountUnit | None = setting(
+        checks.choice(*get_args(DiscountUnit)),
+        "how discounts of lines are written: `amount` of the line, `amount_each` of a piece, `fraction` (0.15), "
+        "`percent` (15), or `included` in the amounts of the lines; as totals and values show if not set",
+        "percent",
+        default=None,
+        asks="How is the discount of a line written, or do its price and amount have it already (included)?",
+        holds_up=_OF_LINE_AMOUNTS,
     )
 
 

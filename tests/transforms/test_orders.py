@@ -551,8 +551,10 @@ def test_lines_have_customer_date_and_currency_of_their_order_and_their_own_colu
     }
     expected = [
         {**common, "line_number": 1, "product": "A", "quantity": Decimal(1), "unit_price": Decimal("2.5"), "sku": "A",
+         "line_amount": Decimal("2.5"),
          "raw_raw_quantity": 1, "raw_quantity": 7, "price": 2.5, "raw_customer_id": "x"},
         {**common, "line_number": 2, "product": "B", "quantity": Decimal(2), "unit_price": Decimal("0.1"), "sku": "B",
+         "line_amount": Decimal("0.2"),
          "raw_raw_quantity": 2, "price": 0.1},
     ]  # fmt: skip
     others = {
@@ -593,7 +595,7 @@ def test_a_column_that_only_has_values_of_orders_no_longer_listed_is_not_read() 
 
 
 def test_an_order_with_a_line_of_no_amount_comes_to_nothing_known() -> None:
-    schema = {"order_id": TEXT, "quantity": BIGINT, "unit_price": BIGINT, "line_total": BIGINT}
+    schema = {"order_id": TEXT, "quantity": MONEY, "unit_price": MONEY, "line_total": MONEY}
     rows = [("a", 2, 3, None), ("a", 1, None, 4), ("b", 2, 3, None), ("b", 1, None, None)]
     sums = line_sums(frame(schema, [dict(zip(schema, row, strict=True)) for row in rows]))
     assert values(sums, "order_id", "line_amount", "line_pieces") == [("a", 10, 3), ("b", None, 3)]

@@ -219,9 +219,11 @@ def test_one_column_that_fits_is_proven_and_several_are_a_question_with_the_evid
     )
     lines = rows[["id", "total"]].rename(columns={"id": "order_id", "total": "price"})
     beside = asked(choose_fields(rows, CUSTOMERS, lines=lines.assign(quantity=1)))
+    of_lines = beside.evidence.choices[2]
+    assert (of_lines.value, of_lines.share) == ("sum_of_lines", Share(60, 60))
     come_to = "of 60 are what quantity and price of the lines come to"
     sums = "these orders sum to {}, their lines to 1,800.00".format
-    of_total, of_amount = (choice.evidence for choice in beside.evidence.choices)
+    of_total, of_amount = (choice.evidence for choice in beside.evidence.choices[:2])
     assert f"60 {come_to}; {sums('1,800.00')}" in of_total
     assert f"0 {come_to}; {sums('2,178.00')}" in of_amount
     rows["amount"] = rows["total"] * pd.Series([1.1, 1.2, 1.3] * 20)

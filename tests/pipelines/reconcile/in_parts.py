@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from orderbridge.pipelines.reconcile import parts
 from orderbridge.pipelines.reconcile.customers import reconcile_customers
+from orderbridge.pipelines.reconcile.order_lines import RawLines, read_lines
 from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from orderbridge.pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
 from orderbridge.pipelines.reconcile.parts import Findings, Parts, folder_of
@@ -31,10 +32,12 @@ from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import column, constant, from_arrow
 from orderbridge.transforms.keys import BOOKKEEPING
+from orderbridge.transforms.line_fields import choose_line_fields
 from orderbridge.transforms.order_columns import AmountEvidence, texts_of
 from orderbridge.transforms.order_fields import (
     FIELD_QUESTIONS,
     FieldChoice,
+    LineUnits,
     OrderFields,
 )
 from orderbridge.transforms.order_fields import choose_fields as choose
@@ -121,6 +124,7 @@ def folded(values: tuple[str, ...] | None) -> frozenset[str] | None:
     return None if values is None else frozenset(map(str.casefold, values))
 
 
+_UNITS: Final = LineUnits()
 NIGHT: Final = datetime(2026, 1, 5, tzinfo=UTC)
 QUESTIONS: Final = {**FIELD_QUESTIONS, "notation": NOTATION, "unit": UNIT}
 
@@ -162,7 +166,9 @@ def choose_fields(
         }
         tables["raw__orders__lines"] = lines.assign(**absent)
     with build_of(None, **tables) as build:
-        raw = RawOrders.of(build, None if lines is None else "orders__lines")
+        raw_lines = None if lines is None else RawLines.of(build, "orders__lines")
+        of_lines = None if raw_lines is None else choose_line_fields(raw_lines, in_force)
+        raw = RawOrders.of(build, raw_lines, of_lines)
         return choose(raw, CustomerIndex.of(customers), in_force, cancelled_values)
 
 
@@ -177,7 +183,12 @@ def customer_orders(
         return rows_of(tables, "reconciled.customer_orders", "customer_id")
 
 
-def order_lines(lines: pd.DataFrame, made: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def order_lines(
+    lines: pd.DataFrame,
+    made: pd.DataFrame,
+    answered: Mapping[str, Answer] = MappingProxyType({}),
+    units: LineUnits = _UNITS,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The lines by order and number, and findings; lines are missing where their order is."""
     gone = made.loc[made["is_missing"], "order_id"]
     missing = [
@@ -188,7 +199,9 @@ def order_lines(lines: pd.DataFrame, made: pd.DataFrame) -> tuple[pd.DataFrame, 
         _missing_since=column(pa.array(missing, pa.timestamp("us", "UTC")), lines.index)
     )
     with build_of(raw__orders__lines=lines, reconciled__orders=made) as tables:
-        reconcile_lines(tables, "orders__lines")
+        raw_lines = RawLines.of(tables, "orders__lines")
+        choice = choose_line_fields(raw_lines, answered)
+        reconcile_lines(raw_lines, read_lines(raw_lines, choice, units))
         result = rows_of(tables, "reconciled.order_lines", "order_id, line_number")
         return result.drop(columns="_missing_since"), found_in(tables)
 

@@ -10,13 +10,15 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
+from orderbridge.pipelines.reconcile.order_lines import RawLines, read_lines
 from orderbridge.pipelines.reconcile.order_totals import reconcile_lines
 from orderbridge.transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.documents import RAW_DOCUMENTS
 from orderbridge.transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
 from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.order_fields import OrderFields
+from orderbridge.transforms.line_fields import choose_line_fields
+from orderbridge.transforms.order_fields import LineUnits, OrderFields
 from orderbridge.transforms.questions import Answer
 from tests.pipelines.reconcile.in_parts import build_of, customers, found_in, orders, rows_of
 from tests.transforms.rows import values
@@ -129,7 +131,9 @@ def test_lines_are_read_beside_rows_that_were_deleted_and_as_all_of_them_prove(
     made = orders(raw, NOBODY, FIELDS, DateContext(AS_OF), notation=IDS)
     with build_of(part_rows, raw__orders__lines=lines, reconciled__orders=made.orders) as tables:
         tables.build.execute("DELETE FROM raw.orders__lines WHERE sku = 's1'")
-        assert reconcile_lines(tables, "orders__lines") == 5
+        of_build = RawLines.of(tables, "orders__lines")
+        choice = choose_line_fields(of_build, {})
+        assert reconcile_lines(of_build, read_lines(of_build, choice, LineUnits())) == 5
         found = rows_of(tables, "reconciled.order_lines", "line_number")
         details = found_in(tables)["detail"].tolist()
     assert found["product"].tolist() == ["s0", "s2", "s3", "s4"]

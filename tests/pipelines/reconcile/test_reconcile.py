@@ -36,6 +36,7 @@ from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
 from orderbridge.transforms.amount_unit import UNIT
 from orderbridge.transforms.customer_evidence import NOTATION
+from orderbridge.transforms.line_fields import LINE_QUESTIONS
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
 from orderbridge.transforms.promotions import promotions
 from orderbridge.transforms.statuses import STATUSES
@@ -164,6 +165,9 @@ def test_a_new_column_does_not_change_customers_overnight(reconciled: Bridge) ->
         LINES: "orders__lines",
     }
     columns |= {NOTATION: "ids", UNIT: "units", TIMEZONE: "UTC"}
+    of_lines = {"product": "sku", "product_name": "name", "quantity": "quantity"}
+    of_lines["unit_price"] = "unit_price"
+    columns |= {LINE_QUESTIONS[field]: column for field, column in of_lines.items()}
     assumptions = dict(reconciled.rows(ASSUMPTIONS))
     assert "DELIVERED=sale" in assumptions.pop(STATUSES)
     assert assumptions == columns

@@ -105,7 +105,7 @@ def test_joins_of_the_views_add_and_lose_no_row(warehouse: Path) -> None:
         warehouse,
         """UPDATE reconciled.orders SET customer_id = 'nobody', customer_status = 'unknown'
         WHERE order_id = (SELECT max(order_id) FROM reconciled.orders);
-        UPDATE reconciled.order_lines SET line_total = 10;
+        UPDATE reconciled.order_lines SET line_amount = 10;
         UPDATE reconciled.promotions SET use_count = 9000000000000000000, usage_limit = -1""",
     )
     with open_warehouse(warehouse) as connection:

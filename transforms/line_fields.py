@@ -1,0 +1,193 @@
+"""Which columns of the raw order lines hold product, quantity, amounts and discount: the interface does not show them.
+
+In: the raw lines with whatever columns they have, and the answers in force. Out: a question for each field with the
+evidence of each column that may hold it, the columns that are used, and findings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+import pandas as pd
+
+from orderbridge.transforms.date_forms import SHARE_MIN
+from orderbridge.transforms.field_evidence import NOT_PROVEN, ExaminedColumns, FieldRule
+from orderbridge.transforms.findings import FINDINGS, combine_findings, table_finding, to_answer
+from orderbridge.transforms.frames import frame
+from orderbridge.transforms.order_columns import AmountEvidence, RawColumns, texts_of
+from orderbridge.transforms.order_names import LINE_NAMES
+from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+
+ONE: Final = "one"
+"""The answer that each line is one piece, and no column has the quantity."""
+LINE_RULES: Final = {
+    "product": FieldRule("reconcile.order_line_product", LINE_NAMES["product"], "text", SHARE_MIN),
+    "product_name": FieldRule(
+        "reconcile.order_line_product_name", LINE_NAMES["product_name"], "text", SHARE_MIN
+    ),
+    "quantity": FieldRule(
+        "reconcile.order_line_quantity", LINE_NAMES["quantity"], "amount", SHARE_MIN
+    ),
+    "unit_price": FieldRule(
+        "reconcile.order_line_unit_price", LINE_NAMES["unit_price"], "amount", SHARE_MIN
+    ),
+    "line_total": FieldRule(
+        "reconcile.order_line_total", LINE_NAMES["line_total"], "amount", SHARE_MIN
+    ),
+    "discount": FieldRule(
+        "reconcile.order_line_discount", LINE_NAMES["discount"], "amount", SHARE_MIN
+    ),
+}
+"""How the columns of the fields are recognized."""
+LINE_QUESTIONS: Final = {name: rule.question for name, rule in LINE_RULES.items()}
+"""The question about each field: the key of its setting."""
+_NEEDED: Final = ("product", "quantity", "unit_price", "line_total")
+"""Fields of which two columns that fit and differ are a question, and for which columns of any name are offered."""
+_ANY_NAME: Final = re.compile("")
+AMOUNTS: Final = ("quantity", "unit_price", "line_total", "discount")
+PRODUCT: Final = ("product", "product_name")
+
+
+@dataclass(frozen=True, slots=True)
+class LineFields:
+    """Columns of the raw order lines by what they hold; None where none is known.
+
+    Attributes:
+        product: its most specific id or code.
+        product_name: what it is called.
+        quantity: pieces; `ONE` where each line is one.
+        unit_price: of a piece.
+        line_total: the amount of the line.
+        discount: of the line, see `transforms.line_discounts`.
+    """
+
+    product: str | None = None
+    product_name: str | None = None
+    quantity: str | None = None
+    unit_price: str | None = None
+    line_total: str | None = None
+    discount: str | None = None
+
+    def columns(self) -> dict[str, str]:
+        """The known columns by field."""
+        named = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in named.items() if value not in (None, ONE)}
+
+    @property
+    def have_amounts(self) -> bool:
+        """Whether it is known what a line comes to."""
+        has_price = self.quantity is not None and self.unit_price is not None
+        return has_price or self.line_total is not None
+
+
+@dataclass(frozen=True, slots=True)
+class LineChoice:
+    """The fields to use, with findings about the choice.
+
+    Attributes:
+        fields: their columns.
+        amounts: what the values of the columns of amounts prove about their notation, by field.
+        findings: the columns of `FINDINGS`.
+        questions: about the fields.
+    """
+
+    fields: LineFields = LineFields()
+    amounts: Mapping[str, AmountEvidence] = field(default_factory=dict)
+    findings: pd.DataFrame = field(default_factory=lambda: frame(FINDINGS))
+    questions: Sequence[Question] = ()
+
+
+def choose_line_fields(lines: RawColumns, answers: Mapping[str, Answer]) -> LineChoice:
+    """Decides which columns hold the fields of a line: as answered, else the first of their names that has values.
+
+    Other columns of amounts that have such a name and fit are a question.
+    """
+    columns = ExaminedColumns.of(lines, LINE_RULES, answers, {})
+    asked: dict[str, Question] = {}
+    for name, rule in LINE_RULES.items():
+        answer = answers.get(rule.question)
+        asked[name] = question(_evidence(name, columns, answer, asked), answer)
+    used = LineFields(**{name: one.value for name, one in asked.items()})
+    needed = _needed(used)
+    amounts = {
+        name: columns.facts[column].amounts
+        for name, column in used.columns().items()
+        if name in AMOUNTS
+    }
+    return LineChoice(
+        used,
+        amounts,
+        combine_findings([*_findings(asked, needed, columns)]) if columns.rows else frame(FINDINGS),
+        [one for name, one in asked.items() if one.value is not None or name in needed],
+    )
+
+
+def _evidence(
+    name: str, columns: ExaminedColumns, answer: Answer | None, asked: Mapping[str, Question]
+) -> Evidence:
+    """The evidence about a field: the first column with one of its names and any value is proposed."""
+    named = columns.named(name)
+    filled = [column for column in named if columns.facts[column].given]
+    if name == "discount":
+        filled = [column for column in filled if columns.facts[column].is_nonzero]
+    proposal = filled[0] if filled else None
+    listed = filled or named
+    if not listed and name in _NEEDED:
+        listed = columns.others(name, _ANY_NAME)
+    choices = [*columns.choices(name, listed, proposal, None if _is_one(answer) else answer)]
+    others = [column for column in columns.fitting[name] if column != proposal]
+    is_proven = not any(_is_rival(name, columns, proposal, other) for other in others)
+    is_only_proposed = False
+    if name == "quantity":
+        choices.append(Choice(ONE, "each line is one piece"))
+        is_priced = any(columns.facts[one].given for one in columns.named("unit_price"))
+        if proposal is None and answer is None and is_priced:
+            proposal, is_only_proposed = ONE, True
+    return Evidence(
+        LINE_RULES[name].question,
+        tuple(choices),
+        proposal,
+        is_proven,
+        reason=NOT_PROVEN,
+        is_only_proposed=is_only_proposed,
+    )
+
+
+def _is_rival(name: str, columns: ExaminedColumns, proposal: str | None, other: str) -> bool:
+    """Whether another column that fits may be meant: one of amounts that differ, or of another kind of products."""
+    if name not in _NEEDED or proposal is None:
+        return False
+    pairs = columns.table.distinct([proposal, other])
+    return bool((texts_of(pairs[proposal]) != texts_of(pairs[other])).any())
+
+
+def _is_one(answer: Answer | None) -> bool:
+    return answer is not None and answer.value == ONE
+
+
+def _needed(used: LineFields) -> list[str]:
+    """The fields without which products or amounts of lines are not known."""
+    needed: list[str] = []
+    if used.product is None and used.product_name is None:
+        needed.append("product")
+    if used.line_total is None:
+        needed += [name for name in ("quantity", "unit_price") if getattr(used, name) is None]
+    return needed
+
+
+def _findings(
+    asked: Mapping[str, Question], needed: Sequence[str], columns: ExaminedColumns
+) -> Iterator[pd.DataFrame]:
+    """The answers that are contradicted, and the fields that are not known."""
+    for name, one in asked.items():
+        subject = f"line_{name.removeprefix('line_')}"
+        if one.state == "contradicted":
+            detail = to_answer(f"{subject}: {one.reason}", one.id)
+            yield table_finding("orders", "field_changed", detail, subject)
+        elif name in needed:
+            names = ", ".join(columns.names) or "none"
+            detail = to_answer(f"{name}: columns of the lines: {names}", one.id)
+            yield table_finding("order_lines", "field_not_found", detail, subject)
