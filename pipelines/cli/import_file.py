@@ -7,8 +7,9 @@ shown only to the person who is asked.
 from __future__ import annotations
 
 import sys
+import textwrap
+from collections.abc import Container, Sequence
 from collections.abc import Mapping as Pairs
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -33,6 +34,8 @@ _STOPPED: Final = "; nothing was sent: run the same command again to go on"
 _SHOWN: Final = 20
 _EXAMPLES: Final = 3
 """Characters of a cell, and cells of a column, that are shown with a question."""
+_WIDTH: Final = 100
+"""Columns of a line in which the fields are listed."""
 
 
 @declared("import")
@@ -132,46 +135,75 @@ def ask_totals(lines: Sequence[int]) -> Literal["skip", "keep"]:
 
 
 def ask_columns(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> dict[str, str | None]:
-    """Asks on a terminal for each column that matches no field: a field, to ignore it, or to ignore all the rest."""
-    from orderbridge.pipelines.mapping.field_paths import resolve
-    from orderbridge.sources.kinds import KINDS
+    """Asks on a terminal for each column whose field is not certain.
 
-    answers: dict[str, str | None] = dict.fromkeys(proposed.unknown)
+    The answer is a field, the guess that is shown, to ignore the column, or to ignore it and all the rest.
+    """
     contested = {name: path for path, names in proposed.contested.items() for name in names}
-    taken = {column.field for column in proposed.columns.values()}
+    guesses = proposed.doubtful | contested
+    taken = {column.field for column in proposed.columns.values() if column.field}
     taken.update(path for lookup in proposed.lookups for path in lookup.give)
-    names = sorted(proposed.unknown, key=lambda name: name not in contested)
-    params = [field.name for field in KINDS[proposed.kind].operation.params]
-    missing = " and ".join(path for path in params if path not in taken)
-    needed = f"\nThe file needs a column for {missing}." if missing else ""
-    click.echo(
-        f"{number(len(names), 'column')} of the file {'is' if len(names) == 1 else 'are'} not known"
-        f"{', or mean the same field' if contested else ''}: {', '.join(map(escape, names))}\n"
-        f"Type the field of {proposed.kind} that a column fills, i to ignore it, or a to ignore it and all that "
-        f"follow.\nAn ignored column is never sent. The fields: orderbridge template {proposed.kind} --mapping{needed}",
-        err=True,
-    )
+    names = sorted(proposed.unknown, key=lambda name: name not in guesses)
+    click.echo(_columns_question(proposed, names, guesses, taken), err=True)
+    answers: dict[str, str | None] = dict.fromkeys(proposed.unknown)
     for name in names:
-        cells = [escape(cell)[:_SHOWN] for cell in dict.fromkeys(samples[name]) if cell.strip()][
-            :_EXAMPLES
-        ]
-        guess = f" {path}?" if (path := contested.get(name)) and path not in taken else ""
-        while True:
-            answer = click.prompt(
-                f"  {escape(name)} ({' · '.join(cells)}){guess}", err=True
-            ).strip()
-            target = resolve(proposed.kind, answer)
-            if answer in ("i", "a"):
-                break
-            if not isinstance(target, str) and answer not in taken:
-                answers[name] = answer
-                taken.add(answer)
-                break
-            why = target if isinstance(target, str) else "is filled by another column"
-            click.echo(f"  {escape(answer)} {why}", err=True)
+        guess = guesses.get(name)
+        answer = _ask_column(proposed.kind, name, samples[name], guess, taken)
         if answer == "a":
             break
+        if answer != "i":
+            answers[name] = answer
+            taken.add(answer)
     return answers
+
+
+def _columns_question(
+    proposed: Mapping, names: Sequence[str], guesses: Pairs[str, str], taken: Container[str]
+) -> str:
+    """What is shown before the first column: the columns, what can be typed, and the fields that are free."""
+    from orderbridge.pipelines.mapping.field_paths import all_paths
+    from orderbridge.sources.kinds import KINDS
+
+    kind = proposed.kind
+    params = [field.name for field in KINDS[kind].operation.params]
+    missing = " and ".join(path for path in params if path not in taken)
+    free = ", ".join(path for path in all_paths(kind) if path not in taken)
+    lines = [
+        f"{number(len(names), 'column')} of the file {'needs' if len(names) == 1 else 'need'} an answer: "
+        f"{', '.join(map(escape, names))}",
+        f"Type the field of {kind} that a column fills{', y for the guess' if guesses else ''}, "
+        "i to ignore it, or a to ignore it and all that follow.",
+        "An ignored column is never sent. Enter alone asks again.",
+        *textwrap.wrap(
+            f"Free fields: {free}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False
+        ),
+        f"What they mean: orderbridge template {kind} --mapping",
+        *([f"The file needs a column for {missing}."] if missing else []),
+    ]
+    return "\n".join(lines)
+
+
+def _ask_column(
+    kind: str, name: str, cells: Sequence[str], guess: str | None, taken: Container[str]
+) -> str:
+    """Asks for one column until the answer is a free field, `i` or `a`."""
+    from orderbridge.pipelines.mapping.field_paths import resolve
+
+    different = dict.fromkeys(cell for cell in cells if cell.strip())
+    shown = " · ".join([escape(cell)[:_SHOWN] for cell in different][:_EXAMPLES])
+    is_free = guess is not None and guess not in taken
+    question = f"  {escape(name)} ({shown}){f', perhaps {guess}' if is_free else ''}"
+    while True:
+        answer: str = click.prompt(question, err=True).strip()
+        if answer in ("i", "a"):
+            return answer
+        if answer == "y" and guess is not None and is_free:
+            return guess
+        target = resolve(kind, answer)
+        if not isinstance(target, str) and answer not in taken:
+            return answer
+        why = target if isinstance(target, str) else "is filled by another column"
+        click.echo(f"  {escape(answer)} {why}", err=True)
 
 
 def lines_of(result: ImportResult) -> list[str]:

@@ -155,7 +155,7 @@ def new_mapping(
         columns = proposed.columns | {
             name: MappedColumn(name, field) for name, field in answers.items()
         }
-        proposed = replace(proposed, columns=columns, unknown=(), contested={})
+        proposed = replace(proposed, columns=columns, unknown=(), contested={}, doubtful={})
     used = table.with_cell_rules(dict.fromkeys(proposed.used_columns, CellRules()))
     totals: list[int] = []
     marks = {name: Marks() for name in columns_of(proposed, "boolean")}

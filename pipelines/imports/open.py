@@ -75,6 +75,8 @@ def open_inputs(
             "it does with a stock; to say so: orderbridge questions sources.legacy.stock_semantics"
         )
     notes += layout_notes(table)
+    if mapping.doubtful:
+        notes.append(_doubts(file, mapping))
     if unmapped and not mapping.ignores_others:
         notes.append(
             f"columns that the mapping does not name are ignored: {listed(unmapped)}; to send one, name it and its "
@@ -188,7 +190,7 @@ def count_reject_columns(columns: Sequence[str], mapping: Mapping | None = None)
 def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list[str]:
     """Every mapped column is in the file, and every column is mapped or ignored if the mapping is strict or proposed.
 
-    Returns the columns that are neither mapped nor ignored by name.
+    Doubtful columns of a proposal are left out. Returns the columns that are neither mapped nor ignored by name.
     """
     missing = [name for name in mapping.used_columns if name not in columns]
     if missing:
@@ -199,7 +201,11 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
             "`import` keeps under mappings/ may be deleted: it asks again.",
         )
     unmapped = [
-        name for name in columns if name not in mapping.columns and name not in mapping.used_columns
+        name
+        for name in columns
+        if name not in mapping.columns
+        and name not in mapping.used_columns
+        and name not in mapping.doubtful
     ]
     if unmapped and (mapping.strict or mapping.path is None):
         fields = all_paths(mapping.kind)
@@ -213,6 +219,15 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
         )
         raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {names}", hint)
     return unmapped
+
+
+def _doubts(file: Path, mapping: Mapping) -> str:
+    """What is said of the doubtful columns of a proposal."""
+    doubts = listed([f"{name} (perhaps {path})" for name, path in mapping.doubtful.items()])
+    return (
+        f"not sent, since neither name nor values prove the field: {doubts}; to decide, import the file in a terminal, "
+        f"or create a mapping: {_template(mapping.kind, file)}"
+    )
 
 
 def _check_semantics(mapping: Mapping, semantics: Pairs[str, str]) -> None:
@@ -268,6 +283,13 @@ def check_filled(
         made = (
             f"{_template(mapping.kind, file)} writes one, which --mapping {shlex.quote(own)} uses. "
         )
+    doubts = [
+        f"{name!r} may be {path}"
+        for name, path in mapping.doubtful.items()
+        if root_of(path) in missing
+    ]
+    if doubts:
+        made = f"{', '.join(doubts)}: neither name nor values prove it. {made}"
     hint = f"In the mapping {mapping.path or own}, map a column to it, or set a constant or a lookup (docs/mapping.md)"
     column = next((column for column in mapping.columns.values() if ERP_CODE in column.paths), None)
     if LOGIN_FIELDS["code"] in missing and column is not None:

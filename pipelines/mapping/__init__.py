@@ -5,6 +5,7 @@ In: a mapping file (TOML), or the column names of an input file. Out: a `Mapping
 
 from __future__ import annotations
 
+from orderbridge.pipelines.mapping.column_names import normalize
 from orderbridge.pipelines.mapping.model import (
     Blank,
     Formats,
@@ -13,7 +14,7 @@ from orderbridge.pipelines.mapping.model import (
     Mapping,
     Scalar,
 )
-from orderbridge.pipelines.mapping.propose import normalize, propose, sample
+from orderbridge.pipelines.mapping.propose import assume, propose, sample
 from orderbridge.pipelines.mapping.read import OutsideLookup, load
 from orderbridge.pipelines.mapping.write import to_toml
 
@@ -25,6 +26,7 @@ __all__ = [
     "Mapping",
     "OutsideLookup",
     "Scalar",
+    "assume",
     "load",
     "normalize",
     "propose",

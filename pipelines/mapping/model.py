@@ -124,6 +124,7 @@ class Mapping:
         path: the mapping file; None for a proposal.
         unknown: of a proposal, the columns that match no field.
         contested: of a proposal, the fields that several columns match, with those columns.
+        doubtful: of a proposal, the columns of which neither name nor values prove the field, with the likeliest one.
     """
 
     kind: str
@@ -142,6 +143,7 @@ class Mapping:
     path: Path | None = None
     unknown: tuple[str, ...] = ()
     contested: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    doubtful: dict[str, str] = field(default_factory=dict)
 
     @property
     def used_columns(self) -> list[str]:
@@ -190,6 +192,7 @@ class Mapping:
             name: f"→ {', '.join(column.paths)}" if column.field else "ignored"
             for name, column in self.columns.items()
         } | dict.fromkeys(self.unknown, "matches no field")
+        targets |= {name: f"may be {path}: not proven" for name, path in self.doubtful.items()}
         targets |= {
             f"{', '.join(lookup.match)} in {lookup.path.name}": f"→ {', '.join(lookup.give)}"
             for lookup in self.lookups

@@ -35,11 +35,7 @@ def to_toml(mapping: Mapping) -> str:
         ),
     ]
     parts += _lines({"*": "ignore"} if mapping.ignores_others else {})
-    known = all_paths(mapping.kind)
-    parts += [
-        f'# {key(name)} = ""  # matches no field{suggestion(name, known)}: enter one, or {{ ignore = true }}\n'
-        for name in mapping.unknown
-    ]
+    parts += [_unknown(name, mapping) for name in mapping.unknown]
     parts += _section("constants", mapping.constants)
     for lookup in mapping.lookups:
         parts += [
@@ -47,6 +43,16 @@ def to_toml(mapping: Mapping) -> str:
             *_lines({"file": lookup.file, "match": lookup.match, "give": lookup.give}),
         ]
     return "".join(parts)
+
+
+def _unknown(name: str, mapping: Mapping) -> str:
+    """The comment for a column without a field."""
+    doubt = mapping.doubtful.get(name)
+    if doubt is not None:
+        why = f"may be {doubt}, which neither name nor values prove"
+    else:
+        why = f"matches no field{suggestion(name, all_paths(mapping.kind))}"
+    return f'# {key(name)} = ""  # {why}: enter one, or {{ ignore = true }}\n'
 
 
 def key(name: str) -> str:

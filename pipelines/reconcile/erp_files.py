@@ -37,7 +37,7 @@ from orderbridge.pipelines.imports.open import (
     open_lookups,
 )
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
-from orderbridge.pipelines.mapping import load, propose, sample
+from orderbridge.pipelines.mapping import assume, load, propose, sample
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import CellRules, SourceTable
 from orderbridge.sources.files.model import LINE_COLUMN
@@ -172,7 +172,7 @@ def _open(path: Path, mapping: ColumnMapping | None) -> _File:
     table.check_line_column()
     warn_of_layout(path, table)
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
-    mapping = mapping or propose(columns, "customers", samples=sample(table))
+    mapping = mapping or _proposed(columns, sample(table))
     fields = (
         (one.path.replace("[+]", "[0]").removesuffix("[0]"), one) for one in field_sources(mapping)
     )
@@ -191,6 +191,11 @@ def _open(path: Path, mapping: ColumnMapping | None) -> _File:
             f"Its columns: {', '.join(columns)}. Name the columns in a mapping file: --erp-mapping FILE.",
         )
     return _File(table, mapping, columns, sources, lookups, used)
+
+
+def _proposed(columns: Sequence[str], samples: Mapping[str, Sequence[str]]) -> ColumnMapping:
+    """The columns by their names and values. What they do not prove is assumed, since nothing is written with it."""
+    return assume(propose(columns, "customers", samples=samples), samples)
 
 
 def _read_lines(file: _File) -> tuple[pd.DataFrame, dict[int, str], int, pa.Table | None]:

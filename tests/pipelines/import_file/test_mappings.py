@@ -195,18 +195,68 @@ def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
     assert command.steps(Reporter("plain")).ask_columns(proposed, samples) is None, (
         "nobody is there"
     )
-    typed = ["", "email", "email", "i", "fiscalName", "documents[0].fiscalName", "i", "a"]
+    typed = ["", "mail", "y", "y", "email", "i", "fiscalName", "documents[0].fiscalName", "i", "a"]
     monkeypatch.setattr("sys.stdin", mock.Mock(isatty=lambda: True))
     monkeypatch.setattr(click.termui, "visible_prompt_func", lambda _: typed.pop(0))
     ignored = dict.fromkeys(("E-mail", "Agente", "Ruta", "Riesgo"))
     answers = command.ask_columns(proposed, samples)
     assert answers == {"Correo": "email", "Zona": "documents[0].fiscalName", **ignored}
     shown = capsys.readouterr().err
-    assert shown.startswith(
-        "6 columns of the file are not known, or mean the same field: Correo, E-mail, Zona, "
-    )
+    assert shown.startswith("6 columns of the file need an answer: Correo, E-mail, Zona, ")
+    assert "y for the guess, i to ignore it, or a to ignore it and all that follow.\n" in shown
+    assert "Enter alone asks again.\nFree fields: password, firstName, lastName, email, " in shown
+    assert "mail is not a field of customers (did you mean email?)" in shown
+    assert "  y is not a field of customers" in shown, "E-mail is no guess once Correo is the email"
     assert "fiscalName is not a field of customers (did you mean documents[0].fiscalName?)" in shown
     assert "email is filled by another column" in shown
+
+
+ARTICLES = "Id producto;Id variante;Referencia;Artículo;PVP\n" + "".join(
+    f"1;{1000 + n};{n:05d};Tornillo hexagonal {name};{n},50\n"
+    for n, name in enumerate(("corto", "largo", "ancho"), 1)
+)
+
+
+def test_without_a_person_a_column_that_nothing_proves_is_not_sent_and_stops_nothing(
+    desk: Desk,
+) -> None:
+    result = desk.run(desk.write(ARTICLES, "articulos.csv"), "variants")
+    sent = desk.at.platform.state.variants[1, 1001].fields
+    assert (result.exit_code, sent["sku"], sent["price"]) == (0, "00001", 1.5)
+    assert sent.get("erpCode") != "Tornillo hexagonal corto"
+    assert result.made is not None
+    (note,) = [note for note in result.made.statistics.notes if "Artículo" in note]
+    assert note.startswith(
+        "not sent, since neither name nor values prove the field: Artículo (perhaps erpCode)"
+    )
+    assert not (desk.at.folder / "mappings").exists(), "nobody has answered"
+    desk.columns = {"Artículo": None}
+    assert desk.run(desk.write(ARTICLES.replace(",50", ",75"), "b.csv"), "variants").exit_code == 0
+    assert load(desk.at.folder / "mappings/variants.toml").columns["Artículo"].field is None
+
+
+def test_a_mapping_that_was_kept_before_counts_as_answered(desk: Desk) -> None:
+    columns = {"Id producto": "productId", "Id variante": "variantId", "Referencia": "sku"}
+    columns |= {"Artículo": "erpCode", "PVP": "price"}
+    lines = [f'"{name}" = "{path}"\n' for name, path in columns.items()]
+    folder = desk.at.folder / "mappings"
+    folder.mkdir()
+    (folder / "variants.toml").write_text(
+        'kind = "variants"\n[columns]\n' + "".join(lines), "utf-8"
+    )
+    result = desk.run(desk.write(ARTICLES, "articulos.csv"), "variants")
+    assert result.exit_code == 0
+    fields = desk.at.platform.state.variants[1, 1001].fields
+    assert fields["erpCode"] == "Tornillo hexagonal corto"
+
+
+def test_without_a_person_the_only_addresses_are_no_login_if_nothing_says_so(desk: Desk) -> None:
+    text = "Código;Nombre;Sales rep e-mail\n1;Ana;rep1@example.test\n2;Eva;rep2@example.test\n"
+    for file in (text, text.replace("Sales rep e-mail", "Buzón")):
+        with pytest.raises(UsageError, match=r"no column fills email|matches no field") as error:
+            desk.run(desk.write(file), "customers")
+        assert ("'Buzón' may be email" in error.value.hint) == ("Buzón" in file)
+    assert "push" not in desk.done
 
 
 @pytest.mark.parametrize(("answer", "code"), [(None, 5), ("skip", 0)])

@@ -191,8 +191,9 @@ def test_every_field_that_has_column_names_is_one_of_its_kind() -> None:
     tables = tomllib.loads(
         files("orderbridge.pipelines.mapping").joinpath("column_names.toml").read_text("utf-8")
     )
-    weak = tables.pop("weak")
-    named = [(kind, path) for names in (tables, weak) for kind in names for path in names[kind]]
+    of_kinds = [{kind: tables[kind] for kind in KINDS}]
+    of_kinds += [tables[strength] for strength in ("unclear", "more", "weak")]
+    named = [(kind, path) for names in of_kinds for kind in names for path in names[kind]]
     assert named
     assert [(kind, path) for kind, path in named if isinstance(resolve(kind, path), str)] == []
 
@@ -282,7 +283,7 @@ def columns_of(export: str) -> dict[str, tuple[str, list[str]]]:
 OTHERS: dict[str, tuple[str, str]] = {
     "logins": ("customers", "SURNAME=lastName,E-Mail=email,login_code=loginCode,priceListId=priceListId,NIF 2="
                "documents[1].number,Address 1=documents[0].fiscalAddress,For taxes=documents[0].forTaxes"),
-    "artículos": ("variants", "Producto=productId,Variante=variantId,Artículo=erpCode,PVP=price,Existencias=stock,"
+    "artículos": ("variants", "productId=productId,variantId=variantId,Código=erpCode,PVP=price,Existencias=stock,"
                   "Exento IVA=priceIsTaxExempt,Múltiplo=salesUnitFactor,Escalón=jumpFactor,Peso=weight,"
                   "Foto=images[0].url,Foto 2=images[1].url,Talla=attributes.Talla"),
     "short": ("customers", "Código=erpCode,Lista=priceListId"),
@@ -327,9 +328,9 @@ VALUES = {
         (
             VALUES,
             "customers",
-            {"Buzón": "email", "Código": "erpCode"},
+            {"Código": "erpCode"},
             {},
-        ),  # what a name does not show
+        ),
         (
             {"Correo": ["a@b.es"], "E-mail": ["c@d.es"]},
             "customers",
