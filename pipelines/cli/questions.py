@@ -106,15 +106,15 @@ def shown(one: AskedQuestion) -> Iterator[str]:
     yield one.text
     if one.reason:
         yield f"  {one.reason}"
+    yield from (f"  {line}" for line in one.examples)
     for choice in one.choices[:_SHOWN_CHOICES]:
         yield from _choice_lines(one, choice)
     if len(one.choices) > _SHOWN_CHOICES:
         yield f"  and {len(one.choices) - _SHOWN_CHOICES} more"
-    yield from one.examples
     if one.holds_up:
         yield f"what rests on it: {', '.join(one.holds_up)}"
-    if one.note:
-        yield f"note: {one.note}"
+    for text in filter(None, (one.advice, one.note)):
+        yield f"note: {text}"
     yield from answers_to(one)
 
 
@@ -142,8 +142,7 @@ def answers_to(one: AskedQuestion) -> Iterator[str]:
         yield f"to answer: {answer_command(one.id, value)}"
     if one.example:
         other = "another" if values else "to answer"
-        such_as = "" if one.example in values else f"  # such as {one.example}"
-        yield f"{other}: orderbridge answer {shlex.quote(one.id)} VALUE{such_as}"
+        yield f"{other}: orderbridge answer {shlex.quote(one.id)} VALUE  # {one.example}"
 
 
 def record(one: AskedQuestion) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def permission_warnings(root: Path) -> Iterator[str]:
 
 
 _FAMILIES: Final[Mapping[Family, str]] = {"legacy": "the legacy family", "public_v1": "public v1"}
-_LOGIN_MODE: Final = "orderbridge answer sources.legacy.login_mode email (or code)"
+_LOGIN_MODE: Final = "orderbridge questions sources.legacy.login_mode"
 _SETTINGS: Final[Mapping[Family, Callable[[], LegacySettings | PublicV1Settings]]] = {
     "legacy": legacy_settings,
     "public_v1": public_v1_settings,

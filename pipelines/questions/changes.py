@@ -89,13 +89,13 @@ def _list_question(
     warehouse: duckdb.DuckDBPyConnection, held: HeldList, *, is_accepted: bool
 ) -> AskedQuestion:
     examples = f", such as {held.examples}" if held.examples else ""
-    counts = f"{held.known} → {held.listed} of the known records"
-    evidence = f"{counts}: {held.reason}{examples}; what is gone is marked as missing"
+    words = held.resource.replace("_", " ")
+    evidence = f"they are gone, and are marked as missing: {held.reason}{examples}"
     read = last_reads(warehouse).get(held.resource)
     since = "" if read is None else f" since {read.ended_at:%Y-%m-%d %H:%M} UTC"
     return AskedQuestion(
         id=f"{_LIST}{held.resource}",
-        text=f"Did the platform really lose these records of {held.resource}? If not, check key and host.",
+        text=f"Did the platform really lose these {words}? If they are still there, check key and host.",
         state="answered" if is_accepted else "open",
         value=_ACCEPT if is_accepted else None,
         reason="" if is_accepted else f"held back: {held.known} → {held.listed} records",

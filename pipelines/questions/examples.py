@@ -18,8 +18,11 @@ import pandas as pd
 
 from orderbridge.pipelines.questions.findings import GONE, PREFIX
 from orderbridge.pipelines.questions.model import AskedQuestion
+from orderbridge.pipelines.questions.writes import PREFIX as WRITE
+from orderbridge.pipelines.questions.writes import write_examples
 from orderbridge.pipelines.warehouse.answers import RunAnswers
 from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.held_lists import held_lists
 from orderbridge.pipelines.warehouse.ops import ERP_FILE, last_observed
 from orderbridge.pipelines.warehouse.questions import last_assumptions, last_evidence
 from orderbridge.pipelines.warehouse.source import read_source
@@ -52,6 +55,8 @@ _INDEX: Final = f"SELECT {', '.join(ORDERING_CUSTOMERS)} FROM reconciled.custome
 _NAMES: Final = """
     SELECT customer_id, concat_ws(', ', nullif(full_name, ''), nullif(default_fiscal_name, ''))
     FROM reconciled.customers WHERE list_contains(?, customer_id)"""
+_RAW_NAMES: Final = """
+    SELECT id, concat_ws(' ', first_name, last_name) FROM raw.customers WHERE list_contains(?, id)"""
 _PAIRS: Final = """
     SELECT {left} AS left_value, {right} AS right_value, count(*) AS row_count, max(id) AS order_id
     FROM raw.orders WHERE _missing_since IS NULL GROUP BY ALL"""
@@ -62,6 +67,13 @@ _NEWEST_TIME: Final = """
         ORDER BY ordered_at DESC, order_id LIMIT 1)"""
 _NEWEST: Final = """
     SELECT id FROM raw.{table} WHERE _missing_since IS NULL ORDER BY _first_seen_at DESC, id DESC LIMIT 1"""
+_WRITTEN_DATES: Final = """
+    SELECT id, {column} AS written FROM raw.{table}
+    WHERE _missing_since IS NULL AND {column} IS NOT NULL ORDER BY id DESC LIMIT 100"""
+_SOME_TOTALS: Final = """
+    SELECT id, {columns} FROM raw.orders WHERE _missing_since IS NULL AND {first} IS NOT NULL
+    ORDER BY _first_seen_at DESC, id DESC LIMIT 3"""
+_ORDERS: Final[tuple[DateOrder, ...]] = ("day_first", "month_first")
 _OF_FINDINGS: Final = """
     WHERE id IN (
         SELECT entity_id FROM reconciled.exceptions WHERE entity = ? AND rule = ? AND NOT is_accepted)"""
@@ -103,6 +115,8 @@ class _Side(NamedTuple):
 
 def examples_for(asked: AskedQuestion) -> list[str]:
     """The examples for a question, a line each; none for most kinds."""
+    if asked.id.startswith(WRITE):
+        return write_examples(asked.id)
     subject = asked.id.removeprefix(PREFIX).partition("/")[0]
     examples = _EXAMPLES.get(subject)
     if examples is None or not warehouse_path().is_file():
@@ -156,13 +170,14 @@ def _different_customers(
     ids = [*shown["left_customer"], *shown["right_customer"]]
     names = dict(warehouse.execute(_NAMES, [ids]).fetchall())
     count = int(different["row_count"].sum())
-    yield f"{count} of {int(both['row_count'].sum())} orders are of different customers, such as"
+    yield (
+        f"{count} of {int(both['row_count'].sum())} orders are of different customers. Who placed these?"
+    )
     for row in shown.to_dict("records"):
-        customers = [
-            f"{side.words.format(row[f'{name}_text'])} is {names.get(row[f'{name}_customer']) or 'without a name'}"
-            for name, side in (("left", left), ("right", right))
-        ]
-        yield f"  order {row['order_id']}: {', '.join(customers)}"
+        yield f"  order {row['order_id']}"
+        for name, side in (("left", left), ("right", right)):
+            customer = names.get(row[f"{name}_customer"]) or "without a name"
+            yield f"    {side.words.format(row[f'{name}_text'])}: {customer}"
 
 
 def _clocks(asked: _Asked) -> Iterator[str]:
@@ -182,15 +197,60 @@ def _clocks(asked: _Asked) -> Iterator[str]:
     if pd.isna(written.at[0]) or written.day_only[0]:
         return
     is_naive = bool(written.zone_unknown[0]) and not column.endswith(UTC_NAMES)
-    without = " without a time zone" if is_naive else ""
-    yield f"order {row['order_id'][0]}, which the platform writes as {texts[0]}{without}, was made at"
-    for zone in dict.fromkeys([_UTC, asked.value or _UTC, SETTINGS[TIMEZONE].example]):
-        if is_naive:
-            at = read(timezone=zone).at[0]
-            yield f"  {at:{_CLOCK}} UTC if that is the time of {zone}"
-        else:
-            local = written.at[0].astimezone(ZoneInfo(zone))
-            yield f"  {local:{_CLOCK}} in {zone}"
+    zones = dict.fromkeys([_UTC, asked.value or _UTC, SETTINGS[TIMEZONE].example])
+    order_id = row["order_id"][0]
+    if is_naive:
+        yield f"order {order_id} is written as {texts[0]}. If your clock showed that then, answer with your zone:"
+        for zone in zones:
+            yield f"  read as the time of {zone}, it is {read(timezone=zone).at[0]:{_CLOCK}} in UTC"
+    else:
+        yield f"order {order_id} is written as {texts[0]}. What did your clock show then?"
+        for zone in zones:
+            yield f"  {written.at[0].astimezone(ZoneInfo(zone)):{_CLOCK}} in {zone}"
+
+
+def _two_days(asked: _Asked) -> Iterator[str]:
+    """A date that is another day if day or month is first, as one is written in a list where neither is proven."""
+    for table, column in _date_columns(asked.warehouse):
+        sql = _WRITTEN_DATES.format(table=sql_name(table), column=sql_name(column))
+        rows = from_arrow(asked.warehouse.sql(sql).to_arrow_table())
+        texts = texts_of(rows["written"])
+        days = {order: read_dates(texts, order).at for order in _ORDERS}
+        is_other = (days["day_first"] != days["month_first"]).fillna(False)
+        for n in rows.index[is_other][:1]:
+            yield f"{_record(table)} {rows['id'][n]} is written as {texts[n]}. On which day was it made?"
+            for order, of_order in days.items():
+                yield f"  {of_order[n].day} {of_order[n]:%B %Y} if {order}"
+            return
+
+
+def _date_columns(warehouse: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
+    """The raw columns whose order of day and month can be in question, by table."""
+    found = warehouse.execute(_COLUMN_OF, [FIELD_QUESTIONS["ordered_at"]]).fetchone()
+    ordered_at = "" if found is None else str(found[0])
+    for table, column in (
+        ("orders", ordered_at),
+        ("customers", "created_at"),
+        ("promotions", "start_date"),
+    ):
+        if column in columns_of(warehouse, f"raw.{table}"):
+            yield table, column
+
+
+def _both_totals(asked: _Asked) -> Iterator[str]:
+    """The newest orders with what each column that may be the total says."""
+    known = columns_of(asked.warehouse, "raw.orders")
+    filled = [one.value for one in asked.evidence.choices if one.share and one.share.hits]
+    names = [name for name in filled if name in known]
+    if len(names) < 2:
+        return
+    columns = ", ".join(map(sql_name, names))
+    sql = _SOME_TOTALS.format(columns=columns, first=sql_name(names[0]))
+    rows = from_arrow(asked.warehouse.sql(sql).to_arrow_table())
+    yield "look at one of these orders on the platform:"
+    for n, order_id in enumerate(rows["id"]):
+        values = [f"{name} {texts_of(rows[name])[n]}" for name in names]
+        yield f"  order {order_id}: {', '.join(values)}"
 
 
 class _Coded(NamedTuple):
@@ -237,16 +297,33 @@ def _records(word: str, rows: pd.DataFrame) -> Iterator[str]:
         yield f"{len(rows) - _SHOWN_OF_CODE} more"
 
 
+def _gone_customers(asked: _Asked) -> Iterator[str]:
+    """Some of the customers that are not in the list any more, with their names."""
+    for held in held_lists(asked.warehouse):
+        if asked.subject == f"list:{held.resource}":
+            ids = held.examples.split(", ")
+            names = dict(asked.warehouse.execute(_RAW_NAMES, [ids]).fetchall())
+            yield from (f"{one}: {names.get(one) or 'without a name'}" for one in ids if one)
+
+
 def _newest_record(asked: _Asked) -> Iterator[str]:
     """The newest record of a list whose fields lost their values, to look at on the platform."""
     entity = asked.subject.partition(".")[0]
     row = asked.warehouse.execute(_NEWEST.format(table=sql_name(entity))).fetchone()
     if row is not None:
-        yield f"to look at on the platform: {entity.removesuffix('s').replace('_', ' ')} {row[0]}"
+        yield f"to look at on the platform: {_record(entity)} {row[0]}"
+
+
+def _record(entity: str) -> str:
+    """What a record of a list is called."""
+    return entity.removesuffix("s").replace("_", " ")
 
 
 _EXAMPLES: Final[Mapping[str, Callable[[_Asked], Iterator[str]]]] = {
+    "list:customers": _gone_customers,
     CUSTOMER: _rival_columns,
+    FIELD_QUESTIONS["total"]: _both_totals,
+    DATE_ORDER: _two_days,
     NOTATION: _both_notations,
     TIMEZONE: _clocks,
     **dict.fromkeys(_CODED, _shared_codes),

@@ -29,6 +29,7 @@ from orderbridge.sources.settings import warehouse_path
 from orderbridge.sources.words import listed, number
 from orderbridge.transforms.questions import Choice
 from orderbridge.transforms.rules import RULES, Severity
+from orderbridge.transforms.value_questions import DATE_ORDER
 
 PREFIX: Final = "finding:"
 _ACCEPT: Final = "accept"
@@ -50,16 +51,20 @@ _ERRORS: Final = """
     FROM reconciled.exceptions
     WHERE severity = 'error' AND NOT is_accepted AND NOT ({accepted}) AND NOT list_contains(?, rule)
     GROUP BY ALL ORDER BY 3 DESC, 1, 2"""
+_ORDER_IS_OPEN: Final = (
+    "SELECT count(*) FROM reconciled.meanings WHERE question = ? AND state = 'open'"
+)
 _BY_NAME: Final = {f"{rule.entity}.{rule.name}": rule for rule in RULES}
 GONE: Final = frozenset(name for name in _BY_NAME if name.endswith(".values_gone"))
 """Rules whose findings of one run are one question: fields that vanish together."""
 _AND: Final = " + "
 """Between the places of such a question."""
-_FINE: Final = "known and fine: it is counted, but no longer listed, and no run ends with 9 for it"
-_ON_PURPOSE: Final = "on purpose: what is empty stays so, and no run ends with 9 for it any more"
+_FINE: Final = "known and fine: it is counted, but no longer listed, and is no error any more"
+_ON_PURPOSE: Final = "it was on purpose: what is empty stays so, and is no error any more"
+_BACK: Final = "Ask the platform. When the values are back, this question goes away by itself."
 _OTHERS: Final = (
-    Choice("warning", "not fine yet: it stays listed as a warning, and no run ends with 9 for it"),
-    Choice("info", "it stays listed, without a warning"),
+    Choice("warning", "not fine yet: it stays listed, as a warning instead of an error"),
+    Choice("info", "it stays listed, for information only"),
 )
 
 
@@ -79,7 +84,8 @@ class Findings:
             if not _has_subjects(warehouse):
                 return []
             sql = _ERRORS.format(accepted=accepted.accepted_sql("reconciled.exceptions"))
-            rows = warehouse.execute(sql, [list(_OF_MEANINGS)]).fetchall()
+            asked_elsewhere = [*_OF_MEANINGS, *_asked_as_order(warehouse)]
+            rows = warehouse.execute(sql, [asked_elsewhere]).fetchall()
             ((as_of,),) = warehouse.execute("SELECT as_of FROM reconciled.as_of").fetchall()
         found = [_Found(*row) for row in rows]
         return [*_questions(one for one in found if not one.is_answered(accepted, as_of))]
@@ -93,6 +99,14 @@ class Findings:
         path = accepted_file()
         write_acceptances(path, _entries(answers, given))
         return str(path)
+
+
+def _asked_as_order(warehouse: duckdb.DuckDBPyConnection) -> list[str]:
+    """The rules about dates that cannot be read, where the order of day and month is asked: that comes first."""
+    if "meanings" not in table_names(warehouse, "reconciled"):
+        return []
+    ((count,),) = warehouse.execute(_ORDER_IS_OPEN, [DATE_ORDER]).fetchall()
+    return [f"{prefix}_form" for prefix in ("created_at", "dates", "ordered_at")] if count else []
 
 
 def _has_subjects(warehouse: duckdb.DuckDBPyConnection) -> bool:
@@ -140,9 +154,8 @@ def _asked(found: _Found) -> AskedQuestion:
         state="open",
         reason=of_records if found.ids else found.detail,
         choices=[Choice(_ACCEPT, _FINE), *_OTHERS],
-        holds_up=(texts.impact,) if texts is not None else (),
         first_seen_at=found.first_seen_at,
-        note=texts.action if texts is not None else "",
+        advice=f"{texts.impact} {texts.action}" if texts is not None else "",
     )
 
 
@@ -161,9 +174,8 @@ def _gone(found: Sequence[_Found]) -> AskedQuestion:
         reason=f"{listed(fields)}: no values{when}",
         choices=[Choice(_ACCEPT, _ON_PURPOSE), *_OTHERS],
         examples=[one.detail for one in found[:_SHOWN]],
-        holds_up=(_BY_NAME[rule].impact,),
         first_seen_at=since,
-        note="Ask the platform. When the values are back, this question goes away by itself.",
+        advice=f"{_BY_NAME[rule].impact} {_BACK}",
     )
 
 

@@ -38,8 +38,8 @@ _SCALARS: Final = ("text", "decimal", "bigint", "boolean", "json")
 _OF_TWO_FORMS: Final = ("table", "object")
 _EXAMPLES: Final = 3
 _MEANINGS: Final = {
-    "table": "a row for each item, in a table of its own; an object is a list of one",
-    "object": "a column for each field of the object; a list with several items stays in `_extra`",
+    "table": "a row for each item, in a table of its own, and one for a single object",
+    "object": "a column for each field of the object, and lists with several items stay in `_extra`",
     "list": "the list as JSON text, in one column",
     "json": "any value as JSON text, in one column",
     "text": "each value as it is written; leading zeros stay",
@@ -171,12 +171,15 @@ def _asked(
     ]
     return AskedQuestion(
         id=_id(resource, field),
-        text=f"In which form are the values of {field.key} stored?",
+        text=f"How are the values of {field.key} kept in the warehouse?",
         state=state,
         value=kind,
         proposal=kind if is_mixed else None,
         choices=choices,
         holds_up=[f"raw.{field.place.partition(':')[0]} and its child tables"],
+        advice="If an order can have several of them, it is a table: each one is kept."
+        if is_mixed
+        else "",
         is_confirmable=state == "assumed",
     )
 

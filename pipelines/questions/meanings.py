@@ -174,8 +174,12 @@ def _with_meaning(setting: Setting, choice: Choice) -> Choice:
 
 
 def _example(setting: Setting) -> str:
-    """Another value than those that are shown; empty where only they are valid."""
-    return "" if setting.choices else setting.example or str(setting.default)
+    """What another value than those that are shown can be; empty where only they are valid."""
+    if setting.choices:
+        return ""
+    if setting.key in FIELD_QUESTIONS.values():
+        return "the name of another column of raw.orders"
+    return f"such as {setting.example or setting.default}"
 
 
 def _last_run() -> tuple[list[Evidence], Mapping[str, Answer], Mapping[str, datetime], DataSource]:

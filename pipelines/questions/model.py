@@ -34,8 +34,9 @@ class AskedQuestion:
         holds_up: what rests on it: columns, or what waits.
         first_seen_at: when it was first asked; None: not known.
         is_confirmable: `answer --proposed` confirms it.
-        example: of another answer than the choices; empty: there is no other.
-        note: what else has to be said, such as an answer that a setting overrides.
+        example: what another answer than the choices can be, in words; empty: there is no other.
+        advice: why it matters, and what can be done about it.
+        note: what has to be said once it is answered, such as that a setting overrides the answer.
     """
 
     id: str
@@ -50,6 +51,7 @@ class AskedQuestion:
     first_seen_at: datetime | None = None
     is_confirmable: bool = False
     example: str = ""
+    advice: str = ""
     note: str = ""
 
     @property

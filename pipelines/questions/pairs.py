@@ -100,9 +100,9 @@ def _asked(pair: Mapping[str, Any]) -> AskedQuestion:
     platform = ", ".join(filter(None, names)) or "no name"
     erp = pair["erp_name"] or "no name"
     differences = pair["differences"]
-    records = f"in the ERP {erp}, on the platform {platform}"
+    examples = [f"in the ERP:      {erp}", f"on the platform: {platform}"]
     if differences:
-        records += f"; different (ERP / platform): {differences}"
+        examples.append(f"different (ERP / platform): {differences}")
     return AskedQuestion(
         id=question_of(pair["pair"]),
         text="Are this line of the ERP's file and this customer of the platform the same?",
@@ -112,6 +112,6 @@ def _asked(pair: Mapping[str, Any]) -> AskedQuestion:
             Choice("same", "one customer: the two are compared"),
             Choice("different", "two customers: the two are never matched"),
         ],
+        examples=examples,
         holds_up=("the match of this line",),
-        note=records,
     )

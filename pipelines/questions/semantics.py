@@ -43,9 +43,9 @@ def _evidence(ledger: Ledger, host: str) -> Iterator[Evidence]:
         if not count:
             continue
         rows = ledger.connection.execute(_EXAMPLES, [host, field]).fetchall()
-        examples = ", ".join(f"{value} to {path} on {_time(at)}" for path, value, at in rows)
+        sent = [f"{value} to {path} on {_time(at)}" for path, value, at in rows]
         choices = (
-            Choice("set", f"the platform shows what was sent: {examples}"),
+            Choice("set", "; ".join(["the platform shows the number that was sent", *sent])),
             Choice(
                 "increment", "it shows more than that: what was sent came on top of the one before"
             ),

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from orderbridge.pipelines.ledger.model import LedgerRow
 from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.model import PlannedOperation
+from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.resolutions import Answers
 from orderbridge.pipelines.push.write_answers import answer_writes
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import ledger_path
-from orderbridge.sources.words import number
+from orderbridge.sources.words import listed, number
 from orderbridge.transforms.questions import Choice
 
 PREFIX: Final = "write:"
@@ -76,6 +79,34 @@ def _of_plan(plan: PlanLedger) -> list[AskedQuestion]:
         f"{number(len(rows), 'request')} of this plan: {shown} …; one of them: {name}/{rows[0].id}"
     )
     return [_asked(name, reason, plan.folder)]
+
+
+def write_examples(question: str) -> list[str]:
+    """What a request was about, from its plan: the lines of the file, and the values that were sent."""
+    name, _, numbers = question.removeprefix(PREFIX).partition("/")
+    if not numbers:
+        return []
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        folders = [(one.plan_id, one.folder) for one in ledger.open_plans()]
+    for plan_id, folder in folders:
+        plan = intact_plan(plan_id, folder) if plan_id.startswith(name) else None
+        if plan is not None:
+            file = Path(plan.manifest.input.path).name
+            return [_sent(one, file) for one in plan.operations(_numbers(numbers))]
+    return []
+
+
+def _sent(operation: PlannedOperation, file: str) -> str:
+    """The values of a request, and where they are from; those in lists and objects are not shown."""
+    lines = (
+        f"{'line' if len(operation.lines) == 1 else 'lines'} {listed([*map(str, operation.lines)])}"
+    )
+    values = [
+        f"{name}: {value}"
+        for name, value in operation.body.items()
+        if isinstance(value, str | int | float)
+    ]
+    return f"{lines} of {file}: {', '.join(values)}"
 
 
 def _words(row: LedgerRow) -> str:

@@ -79,7 +79,7 @@ _OF_LINES: Final = (
 _OF_SEMANTICS: Final = {
     "unknown": "each is sent in a request of its own, which is never repeated",
     "set": "a file has new numbers: 12 makes it 12",
-    "increment": "a file has changes: 12 makes 30 to 42, and the mapping says `change = true`",
+    "increment": "a file has changes: 12 makes 42 of 30, and the mapping says `change = true`",
 }
 
 
@@ -99,7 +99,7 @@ class LegacySettings(Section, prefix="sources.legacy."):
         "`email` or `code`: how customers log in; required to plan customers",
         "email",
         default=None,
-        asks="How do customers log in: by e-mail address or by login code?",
+        asks="How do customers log in: by e-mail address or by login code? The login page asks for one of them.",
         holds_up=("new customers",),
         means={
             "email": "new customers log in with their address: a line without one is not sent, login codes never are",
@@ -237,7 +237,7 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         "column of `raw.orders` with the customer; detected if not set",
         "customer__id",
         default=None,
-        asks="Which column of raw.orders has the customer?",
+        asks="Which column of raw.orders names the customer who ordered?",
         holds_up=_OF_CUSTOMERS,
     )
     customer_notation: CustomerNotation | None = setting(
@@ -398,7 +398,7 @@ class ReconcileSettings(Section, prefix="reconcile."):
         "time zone (IANA name) of days and months; UTC if not set, and times without an offset stay unproven",
         "Europe/Madrid",
         default=None,
-        asks="In which time zone do your days and months begin, and are times that say none?",
+        asks="Which time zone do you work in? Your days begin by its clock, and times without a zone are its times.",
         holds_up=(
             "bi.orders.ordered_date",
             "bi.revenue_by_day.ordered_date",

@@ -18,6 +18,7 @@ from orderbridge.pipelines.reconcile.erp_files import ErpFiles
 from orderbridge.pipelines.reconcile.reconcile import Reconciling, reconcile
 from orderbridge.pipelines.warehouse.accepted import accepted_file, read_acceptances
 from tests.pipelines.bridge import Bridge, Done, bridge
+from tests.pipelines.push.plans import customer, place
 
 CUSTOMER = "reconcile.order_customer_id"
 NOTATION = "reconcile.order_customer_notation"
@@ -83,16 +84,14 @@ def test_two_columns_of_customers_are_shown_as_orders_side_by_side_with_both_nam
     ]
     assert read_all(shop, *orders).exit_code == 9
     lines = shown(shop, CUSTOMER)
-    assert "20 of 60 orders are of different customers, such as" in lines
-    side_by_side = [line for line in lines if line.startswith("  order ")]
+    assert "  20 of 60 orders are of different customers. Who placed these?" in lines
+    side_by_side = re.findall(
+        r"    order o([0-9]+)\n      customer_id ([0-9]+): (.+)\n      account__id ([0-9]+): (.+)",
+        "\n".join(lines),
+    )
     assert len(side_by_side) == 3
     name = names(shop)
-    for line in side_by_side:
-        found = re.fullmatch(
-            r"  order o([0-9]+): customer_id ([0-9]+) is (.+), account__id ([0-9]+) is (.+)", line
-        )
-        assert found is not None, line
-        number, left, left_name, right, right_name = found.groups()
+    for number, left, left_name, right, right_name in side_by_side:
         assert (int(left), int(right)) == (ids[int(number) % 20], ids[(int(number) + 1) % 20])
         assert name[left] in left_name
         assert name[right] in right_name
@@ -131,13 +130,15 @@ def test_ids_and_codes_that_are_those_of_others_are_shown_side_by_side(shop: Bri
             warehouse.execute("UPDATE raw.customers SET erp_code = ? WHERE id = ?", [code, one])
     reconcile()
     lines = shown(shop, NOTATION)
-    assert "54 of 57 orders are of different customers, such as" in lines
+    assert "  54 of 57 orders are of different customers. Who placed these?" in lines
     name = names(shop)
-    (first, *_) = [line for line in lines if line.startswith("  order ")]
-    found = re.fullmatch(r"  order .+: ([0-9]+) as an id is (.+), \1 as an ERP code is (.+)", first)
-    assert found is not None, first
-    assert name[found[1]] in found[2]
-    assert name[next(one for one, code in codes.items() if code == found[1])] in found[3]
+    sides = re.findall(
+        r"      ([0-9]+) as an id: (.+)\n      \1 as an ERP code: (.+)", "\n".join(lines)
+    )
+    assert len(sides) == 3
+    for value, by_id, by_code in sides:
+        assert name[value] in by_id
+        assert name[next(one for one, code in codes.items() if code == value)] in by_code
 
 
 def test_two_totals_are_shown_with_their_constant_ratio_and_their_sums_beside_the_lines(
@@ -146,6 +147,7 @@ def test_two_totals_are_shown_with_their_constant_ratio_and_their_sums_beside_th
     orders = [order(n, grandTotal=round(2.0 * (10 + n) * 1.21, 2)) for n in range(ORDERS)]
     read_all(shop, *orders)
     lines = [line.strip() for line in shown(shop, TOTAL)]
+    assert "order o059: total 138, grand_total 166.98" in lines
     assert "1.21 × total in 60 of 60 orders" in lines
     assert "these orders sum to 4,740.00, their lines to 4,740.00" in lines
     assert "these orders sum to 5,735.40, their lines to 4,740.00" in lines
@@ -161,8 +163,8 @@ def test_two_totals_are_shown_with_their_constant_ratio_and_their_sums_beside_th
     ("written", "clocks"),
     [
         ("2026-11-29T23:40:00Z", ["23:40 on 2026-11-29 in UTC", "00:40 on 2026-11-30 in Europe/Madrid"]),
-        ("2026-11-29 23:40:00", ["23:40 on 2026-11-29 UTC if that is the time of UTC",
-            "22:40 on 2026-11-29 UTC if that is the time of Europe/Madrid"]),
+        ("2026-11-29 23:40:00", ["read as the time of UTC, it is 23:40 on 2026-11-29 in UTC",
+            "read as the time of Europe/Madrid, it is 22:40 on 2026-11-29 in UTC"]),
     ],
 )  # fmt: skip
 def test_the_zone_is_shown_by_the_clock_of_an_order_in_each_zone(
@@ -171,13 +173,34 @@ def test_the_zone_is_shown_by_the_clock_of_an_order_in_each_zone(
     orders = [order(n, createdAt=written.replace("-29", f"-{n + 1:02d}")) for n in range(29)]
     read_all(shop, *orders)
     lines = shown(shop, ZONE)
-    assert [line.strip() for line in lines if line.startswith("  ") and ":40 on " in line] == clocks
-    assert [
-        line
-        for line in lines
-        if line.startswith(f"order o028, which the platform writes as {written}")
-    ]
+    assert [line.strip() for line in lines if ":40 on " in line] == clocks
+    assert [line for line in lines if line.startswith(f"  order o028 is written as {written}")]
     assert f"another: orderbridge answer {ZONE} VALUE  # such as Europe/Madrid" in lines
+
+
+def test_day_or_month_first_is_shown_by_a_date_that_is_another_day(shop: Bridge) -> None:
+    written = ["05/05/2026", "11/12/2026", "03/04/2026"]
+    orders = [order(n, createdAt=written[n % 3]) for n in range(30)]
+    read_all(shop, *orders)
+    lines = shown(shop, "reconcile.date_order")
+    at = lines.index("  order o029 is written as 03/04/2026. On which day was it made?")
+    assert lines[at + 1 : at + 3] == [
+        "    3 April 2026 if day_first",
+        "    4 March 2026 if month_first",
+    ]
+    listed = run(shop, "questions").out
+    assert "finding:orders.ordered_at_form" not in listed, "it goes away with the answer"
+
+
+def test_a_request_without_an_answer_is_shown_with_its_lines_and_values(tmp_path: Path) -> None:
+    with place(tmp_path) as made:
+        made.lost(customer(1))
+        document = json.loads(made.command("questions", "--json").out)
+        (question,) = [one["id"] for one in document["questions"] if one["id"].startswith("write:")]
+        lines = made.command("questions", question).out.splitlines()
+        sent = re.compile(r"  line [0-9]+ of .+\.csv: erpCode: C00001, .*email: .+@")
+        assert [line for line in lines if sent.match(line)]
+        assert "C00001" not in str(document)
 
 
 def test_fields_that_vanish_together_are_one_question_and_one_answer(shop: Bridge) -> None:
@@ -191,9 +214,9 @@ def test_fields_that_vanish_together_are_one_question_and_one_answer(shop: Bridg
     assert re.search(r"channel, note: no values since \d{4}-\d\d-\d\d \d\d:\d\d UTC$", line)
     question = f"{GONE}/orders: channel + orders: note"
     lines = shown(shop, question)
-    assert "orders: channel: 60 values before, none in 60 rows now" in lines
-    assert "orders: note: 60 values before, none in 60 rows now" in lines
-    assert "to look at on the platform: order o059" in lines
+    assert "  orders: channel: 60 values before, none in 60 rows now" in lines
+    assert "  orders: note: 60 values before, none in 60 rows now" in lines
+    assert "  to look at on the platform: order o059" in lines
     (accept, *_) = [line for line in lines if line.startswith("to answer: ")]
     assert run(shop, accept.removeprefix("to answer: orderbridge ")).code == 0
     assert {one.place for one in read_acceptances(accepted_file())} == {
@@ -220,8 +243,8 @@ def test_a_code_that_several_have_is_shown_with_lines_names_and_the_file(shop: B
     file.write_text("\n".join([*rows, "A1;Bodega Luz SAC;otra@x.example"]), "utf-8")
     assert reconcile(ErpFiles(customers=file)).exit_code == 9
     lines = shown(shop, "finding:erp_customers.erp_code_duplicate")
-    assert lines[lines.index("in clientes noviembre.csv:") + 1] == (
-        "  code A1: line 2 (Bodega Luz), line 4 (Bodega Luz SAC)"
+    assert lines[lines.index("  in clientes noviembre.csv:") + 1] == (
+        "    code A1: line 2 (Bodega Luz), line 4 (Bodega Luz SAC)"
     )
     assert [
         line
@@ -230,10 +253,25 @@ def test_a_code_that_several_have_is_shown_with_lines_names_and_the_file(shop: B
     ]
     lines = shown(shop, "finding:customers.erp_code_duplicate")
     name = names(shop)
-    (found,) = [line for line in lines if line.startswith("  code TWICE: ")]
-    assert found == f"  code TWICE: {', '.join(f'customer {one} ({name[one]})' for one in ids[:2])}"
+    (found,) = [line for line in lines if line.startswith("    code TWICE: ")]
+    assert (
+        found == f"    code TWICE: {', '.join(f'customer {one} ({name[one]})' for one in ids[:2])}"
+    )
     document = json.loads(run(shop, "questions --json").out)
     assert not any(name[one] in str(document) for one in ids[:2])
+
+
+def test_a_list_that_lost_records_shows_the_names_of_some(shop: Bridge) -> None:
+    assert read_all(shop).published
+    reconcile()
+    name = names(shop)
+    for one in sorted(name, key=int)[:15]:
+        shop.platform.state.remove("customers", one)
+    read_all(shop)
+    lines = [line.strip() for line in shown(shop, "list:customers")]
+    found = [line.partition(": ") for line in lines if line.partition(": ")[0] in name]
+    assert found
+    assert all(name[one] in shown_name for one, _, shown_name in found)
 
 
 def test_each_choice_says_what_it_has_as_a_consequence_before_anything_was_read(

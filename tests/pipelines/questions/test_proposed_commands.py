@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
+from collections.abc import Iterator
 
+import click
 import duckdb
 import pytest
 
+from orderbridge.pipelines.cli.main import orderbridge
 from orderbridge.pipelines.reconcile.reconcile import reconcile
-from orderbridge.pipelines.warehouse.accepted import accepted_file, read_acceptances
+from orderbridge.pipelines.warehouse.accepted import (
+    RULE_NAMES,
+    accepted_file,
+    read_acceptances,
+)
+from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.rules import RULES
 from tests.pipelines.bridge import Bridge, Done
+from tests.test_docs import CHECKOUT, documented
 
 PROPOSED = re.compile(r"`(orderbridge [^`]+)`")
 COMMANDS = sorted(
@@ -101,3 +111,66 @@ def test_an_acceptance_of_a_place_is_exact_and_those_of_before_keep_their_meanin
     assert run(project, f"orderbridge answer finding:{place} accept").code == 0
     assert reconcile().accepted == 2
     assert run(project, "orderbridge answer finding:no.rule accept").code == 2
+
+
+MESSAGES = [*CHECKOUT.glob("pipelines/**/*.py"), *CHECKOUT.glob("sources/**/*.py")]
+END = re.compile(
+    r"[`\n;|)]|  | \(|[.,:](?=\s|$)|,? or | says | shows | lists | describes | ends |<|-->"
+)
+"""Where a command ends within a sentence."""
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """The texts of a module; what is filled in is `•`."""
+    parts: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts |= {*node.values}
+            yield "".join(
+                str(one.value) if isinstance(one, ast.Constant) else "•" for one in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in parts:
+            yield node.value
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Each command of ours in a text of the program, with its place."""
+    for file in MESSAGES:
+        for text in texts(ast.parse(file.read_text("utf-8"))):
+            for found in re.finditer(r"\borderbridge (?=[a-z])", text):
+                line = END.split(text[found.end() :], maxsplit=1)[0]
+                if line.split(" ")[0] in orderbridge.commands:  # else it is about the program
+                    yield file.relative_to(CHECKOUT).as_posix(), line
+
+
+def is_whole(words: list[str]) -> bool:
+    """Whether nothing of a command is filled in, by the program or by the person who reads it."""
+    return bool(words) and not any("•" in word or "{" in word or word.isupper() for word in words)
+
+
+def test_commands_of_messages_and_pages_can_be_copied_and_their_questions_exist() -> None:
+    """Those in which an id is filled in are run by the tests of their questions."""
+    group = click.Context(orderbridge, **orderbridge.context_settings)
+    found = [(where, shlex.split(line, comments=True)) for where, line in messages()]
+    whole = [(where, words) for where, words in found if is_whole(words[1:])]
+    assert len(whole) > 20
+    for where, (name, *words) in whole:
+        try:
+            orderbridge.commands[name].make_context(name, [*words], group).close()
+        except click.exceptions.Exit:  # --help
+            pass
+        except click.UsageError as error:
+            pytest.fail(f"{where}: orderbridge {name} {' '.join(words)}: {error}")
+    asked = 0
+    for where, (name, *words) in [*whole, *documented()]:
+        if name not in ("answer", "questions") or not words:
+            continue
+        question, *values = words
+        if question.startswith("finding:"):
+            assert question.removeprefix("finding:").partition("/")[0] in RULE_NAMES, where
+        elif re.fullmatch(r"[a-z_0-9]+(\.[a-z_0-9]+)+", question) and not question.endswith("csv"):
+            asked += 1
+            assert SETTINGS[question].asks, where
+            if values and values[0].islower() and not values[0].startswith("--"):
+                SETTINGS[question].checked(values[0])
+    assert asked > 20
