@@ -56,6 +56,17 @@ def key_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:
     )
 
 
+def spelling_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:
+    """Hashes of a code however the platform spells it; of an e-mail address none. See `spelling_host`."""
+    loose = loose_code(value) if name != "email" else ""
+    return (hashlib.sha256("\0".join((host, name, loose)).encode()).digest(),) if loose else ()
+
+
+def spelling_host(host: str) -> str:
+    """The host under which a ledger has such hashes: they find a record, and claim none, since codes may be alike."""
+    return f"{host} in any spelling"
+
+
 def body_hash(path: str, body: Mapping[str, Any]) -> bytes:
     """Hash of a create that has no key field: of its path and body, regardless of the order of fields."""
     return hashlib.sha256(

@@ -304,7 +304,8 @@ class Ledger(AbstractContextManager["Ledger"]):
             " JOIN claims other ON (other.host, other.key) = (mine.host, mine.key)"
             " JOIN operations done ON (done.plan, done.id) = (other.plan, other.id)"
             " JOIN plans made ON made.plan = done.plan"
-            " WHERE p.host = ? AND o.state = 'abandoned' AND o.code = 'held' AND done.state = 'confirmed'"
+            " WHERE p.host = ? AND mine.host = p.host"
+            " AND o.state = 'abandoned' AND o.code = 'held' AND done.state = 'confirmed'"
             " GROUP BY made.plan_id, done.id ORDER BY made.plan, done.id",
             [self.host_name(host)],
         )

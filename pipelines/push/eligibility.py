@@ -204,7 +204,7 @@ def withhold_changed(ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld
 
 
 def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
-    """The creates in doubt that have settled: of this plan, of lost plans, and those that keep operations waiting."""
+    """The creates in doubt that have settled: of this plan, of orphans, and those that keep operations waiting."""
     settled, planned = ledger.now() - rules.settle_s, ledger.ids("planned")
     claims = (
         claim
@@ -218,9 +218,7 @@ def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
         if other.kind is ledger.kind and other.plan_id != ledger.plan_id:
             found = doubts_of(other, settled)
             doubts += [
-                one
-                for one in found
-                if one.operation is None or (other.plan_id, one.row.id) in waited_for
+                one for one in found if one.is_orphan or (other.plan_id, one.row.id) in waited_for
             ]
     return doubts
 
@@ -230,8 +228,9 @@ def assess_creates(
 ) -> Eligibility:
     """Settles the doubts that can be settled, and decides what may be sent; nothing is in flight.
 
-    Doubts of other plans are settled too: of lost ones all, else those of customers that are absent and that this plan
-    creates. `read_customers` is called at most once, and only if customers are to be created or looked up.
+    Doubts of other plans are settled too: all where no import goes on with them, else those of customers that are
+    absent and that this plan creates. `read_customers` is called at most once, and only if customers are to be created
+    or looked up.
 
     Raises:
         AccessError, PlatformError, Stopped: the customers could not be read.
@@ -256,7 +255,7 @@ def assess_creates(
             found = not_created(doubt)
         if isinstance(found, StateChange):
             # A plan whose customer was found records that itself, with its results.
-            if is_own or doubt.operation is None or found.to in ("abandoned", "rejected"):
+            if is_own or doubt.is_orphan or found.to in ("abandoned", "rejected"):
                 doubt.ledger.commit([found], ledger.now())
         elif not is_own:
             continue  # it is reported by the push of that plan

@@ -37,7 +37,8 @@ _KNOWN: Final = """
     WHERE id IN (SELECT unnest(?)) AND _first_seen_at <= ?"""
 _LEDGER_ROWS: Final = """
     SELECT o.remote_id, c.key FROM operations o JOIN plans p USING (plan) JOIN claims c USING (plan, id)
-    WHERE p.host = ? AND p.kind = 'customers' AND o.state = 'confirmed' AND o.remote_id IS NOT NULL"""
+    WHERE p.host = ? AND c.host = p.host AND p.kind = 'customers' AND o.state = 'confirmed'
+    AND o.remote_id IS NOT NULL"""
 
 Row = Mapping[str, Any]
 """A customer of the list, with the interface's field names."""

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from orderbridge.pipelines.ledger.keys import key_hashes, loose_code, salted
+from orderbridge.pipelines.ledger.keys import key_hashes, loose_code, salted, spelling_hashes
 from orderbridge.pipelines.ledger.model import LedgerRow, State, StateChange
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
 from orderbridge.pipelines.push.listing import (
+    ANY_SPELLING,
     LIST_KEYS,
     CustomerListing,
     Key,
@@ -51,12 +52,14 @@ class Doubt:
         ledger: of its plan.
         operation: None if the plan is lost.
         hashes: of its keys, as the ledger has them; empty with an operation.
+        is_orphan: no import goes on with its plan, which is lost, or whose file was changed since.
     """
 
     ledger: PlanLedger
     row: LedgerRow
     operation: PlannedOperation | None = None
     hashes: Set[bytes] = frozenset()
+    is_orphan: bool = False
 
 
 def intact_plan(plan_id: str, folder: str) -> Plan | None:
@@ -84,9 +87,12 @@ def doubts_of(ledger: PlanLedger, settled: float, plan: Plan | None = None) -> l
     if not rows:
         return []
     plan = plan or intact_plan(ledger.plan_id, ledger.folder)
-    if plan is not None:
-        return [Doubt(ledger, rows[op.id], op) for op in plan.operations(rows)]
-    return [Doubt(ledger, row, hashes=ledger.keys(row.id)) for row in rows.values()]
+    if plan is None:
+        return [
+            Doubt(ledger, row, hashes=ledger.keys(row.id), is_orphan=True) for row in rows.values()
+        ]
+    is_orphan = plan.manifest.changed_file() is not None
+    return [Doubt(ledger, rows[op.id], op, is_orphan=is_orphan) for op in plan.operations(rows)]
 
 
 class SoughtKeys(Container[Key]):
@@ -108,21 +114,22 @@ class SoughtKeys(Container[Key]):
     def hashes(self, key: object) -> set[bytes]:
         """The hashes of a key, as the ledger has them."""
         name, value = key if isinstance(key, tuple) else ("", "")
-        return (
-            {salted(self._salt, one) for one in key_hashes(self._host, name, value)}
-            if name in LIST_KEYS
-            else set()
-        )
+        field = name.removesuffix(ANY_SPELLING)
+        if field not in LIST_KEYS:
+            return set()
+        hashes = key_hashes if name == field else spelling_hashes
+        return {salted(self._salt, one) for one in hashes(self._host, field, value)}
 
     def keys_of(self, doubt: Doubt, listing: CustomerListing) -> list[Key]:
-        """The keys of a doubt; of a lost plan those that are in the list."""
+        """The keys of a doubt; of a lost plan those that are in the list, in another spelling if none is as it was."""
         if doubt.operation is not None:
             return search_keys(doubt.operation.keys)
-        return [
+        listed = [
             key
             for key in (*listing.records, *listing.quarantined_keys)
             if doubt.hashes & self.hashes(key)
         ]
+        return [key for key in listed if key[0] in LIST_KEYS] or listed
 
 
 def look_up(

@@ -14,7 +14,14 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self
 
-from orderbridge.pipelines.ledger.keys import body_hash, key_hashes, record_hash, salted
+from orderbridge.pipelines.ledger.keys import (
+    body_hash,
+    key_hashes,
+    record_hash,
+    salted,
+    spelling_hashes,
+    spelling_host,
+)
 from orderbridge.pipelines.ledger.model import (
     PREVIOUS_STATES,
     Claim,
@@ -31,7 +38,7 @@ _CLAIMED: Final = """
     SELECT mine.id, p.plan_id, p.folder, o.id, o.state, coalesce(o.doubt_at, o.sent_at, o.state_at) FROM claims mine
     JOIN claims other ON other.host = mine.host AND other.key = mine.key
     JOIN operations o ON o.plan = other.plan AND o.id = other.id JOIN plans p ON p.plan = other.plan
-    WHERE mine.plan = :plan AND (
+    WHERE mine.plan = :plan AND mine.host = p.host AND (
         (other.plan = :plan AND other.id < mine.id AND o.state <> 'rejected'
             AND NOT (o.state = 'abandoned' AND o.doubt_at IS NULL))
         OR (other.plan <> :plan AND (
@@ -283,6 +290,13 @@ def _insert(ledger: Ledger, number: int, plan: Plan, at: float) -> None:
                     record_hash(op.path, op.body, kind.unique_fields),
                 ]
             claims.extend((host, salted(ledger.salt, key), number, op.id) for key in keys)
+            spellings = [
+                key for name, value in op.keys.items() for key in spelling_hashes(host, name, value)
+            ]
+            any_spelling = spelling_host(host)
+            claims.extend(
+                (any_spelling, salted(ledger.salt, key), number, op.id) for key in spellings
+            )
             yield (
                 number,
                 op.id,

@@ -192,7 +192,8 @@ class _PushRun:
     def __post_init__(self) -> None:
         self.plan = self.result.plan
         options, manifest, self.kind = self.options, self.plan.manifest, KINDS[self.plan.kind]
-        self.has_open = not self.ledger.counts().keys() <= set(FINAL_STATES)
+        has_ended = self.ledger.counts().keys() <= set(FINAL_STATES)
+        self.has_open = not has_ended or self._may_look_up()
         self.rules = PushRules(
             settle_s=settle_time_s(options.settle_s, self.client) if self.has_open else SETTLE_S,
             resend=options.resend or self.legacy.environment == "sandbox",
@@ -225,6 +226,11 @@ class _PushRun:
             self.result.error = error
         with self.hooks.defer_signals():
             return self._conclude()
+
+    def _may_look_up(self) -> bool:
+        """Whether creates of other plans may be looked up."""
+        ledger = self.ledger
+        return self.kind.is_listed and bool(PlanLedger.all_unsettled(ledger.ledger, ledger.host))
 
     def _conclude(self) -> PushResult:
         """Writes the results, whatever ended the rounds."""

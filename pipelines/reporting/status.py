@@ -103,7 +103,7 @@ def read_status(max_age_h: float | None = None) -> Status:
     path = warehouse_path()
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         unfinished = ledger.open_plans()
-    open_plans = [plan for plan in unfinished if _can_resume(plan)]
+    open_plans = [plan for plan in unfinished if can_resume(plan)]
     status = Status(str(path), max_age_h=max_age_h, open_plans=open_plans)
     open_ids = {plan.plan_id for plan in unfinished}
     status.removable_plans = removable_plans(open_ids, status.at)
@@ -132,7 +132,7 @@ def _is_older(ages_h: list[float], max_age_h: float) -> bool:
     return not -_CLOCK_SKEW_H <= min(ages_h) <= max_age_h
 
 
-def _can_resume(plan: OpenPlan) -> bool:
+def can_resume(plan: OpenPlan) -> bool:
     """Whether a push or an answer can still change something: not what was never sent of a plan that is out of date."""
     if not plan.states.keys().isdisjoint(("in_flight", "in_doubt", "conflict")):
         return True

@@ -258,6 +258,39 @@ def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Pla
     assert "erpCode in another spelling there" in results(again)["confirmed"][0]["words"]
 
 
+def test_codes_that_are_alike_are_of_two_customers(at: Place) -> None:
+    assert at.code(at.plan([customer(1, erpCode="C0012")])) == 0
+    assert at.code(at.plan([customer(2, erpCode="C12")])) == 0
+    assert there(at) == ["C0012", "C12"]
+
+
+def test_a_doubt_of_a_plan_whose_file_has_changed_is_ended_by_the_next_push(at: Place) -> None:
+    lost = at.lost(customer(1), customer(2), fault="lost_answer")
+    at.platform.state.remove("customers", at.platform.state.ids("customers")[-1])
+    tonight = at.plan([customer(3)])
+    assert at.code(tonight) == 0
+    assert at.states(lost) == ["in_doubt", "in_doubt"], "its import goes on with it"
+    change_input(lost)
+    assert at.code(tonight) == 0, "a plan that sends nothing looks them up as well"
+    assert at.states(lost) == ["confirmed", "abandoned"]
+    assert there(at) == ["C00001", "C00003"]
+
+
+@pytest.mark.parametrize("by", ["settle", "a later plan"])
+def test_a_customer_of_a_lost_plan_is_found_however_the_platform_spells_its_code(
+    at: Place, by: str
+) -> None:
+    lost = at.lost(customer(1, erpCode="00a7", email=""), customer(2, erpCode="00a8", email=""))
+    for number, code in zip(at.platform.state.ids("customers")[-2:], ("A7", "A9"), strict=True):
+        at.platform.state.change("customers", number, {"erpCode": code})
+    shutil.rmtree(lost)
+    if by == "settle":
+        assert dict(settled(at).settled) == {"confirmed": 1, "planned": 1}
+    assert at.code(at.plan([customer(1, erpCode="00a7", email="")])) == 5
+    codes = [record["erpCode"] for record in at.platform.state.records("customers")]
+    assert codes[-2:] == ["A7", "A9"], "it is there, and was not created again"
+
+
 def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at: Place) -> None:
     document = {"number": "B1", "isDefault": True}
     created = [customer(n, documents=[document]) for n in range(1, 7)]
