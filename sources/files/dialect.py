@@ -209,7 +209,7 @@ def has_second_mark(cells: Iterable[str], dialect: Dialect) -> bool:
 def is_blank(cells: list[str], width: int) -> bool:
     """Whether a line is empty, or in a table of several columns only spaces or delimiters."""
     return not cells or (
-        width > 1 and (not any(cells) or (len(cells) == 1 and not cells[0].strip(" \t")))
+        width > 1 and (not any(cells) or (len(cells) == 1 and not cells[0].strip()))
     )
 
 

@@ -31,9 +31,10 @@ CONTROLS: Final = re.compile("[\x80-\x84\x86-\x9f]")
 """Control characters that no text has: cp1252 was taken for ISO-8859-1. The one left out ends a line on mainframes."""
 SIGNS: Final = {
     code: bytes([code]).decode("cp1252")
-    for code in (0x80, 0x82, *range(0x84, 0x88), 0x89, 0x8B, *range(0x91, 0x98), 0x99, 0x9B)
+    for code in range(0x80, 0xA0)
+    if code not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
 }
-"""Signs of all Western and Central European code pages of Windows, by the control character of ISO-8859-1."""
+"""Signs and letters of cp1252, by the control character that ISO-8859-1 has in their place."""
 _PADDING: Final = re.compile("[\0\x1a]")
 TAIL: Final = 64 * 1024
 SAMPLE: Final = 256 * 1024
@@ -241,9 +242,9 @@ def read_text(source: InputFile, encoding: str | None) -> Text:
 
 
 def _with_signs(text: Text) -> Text:
-    """The text with quotes, dashes and other signs for control characters: cp1252 was taken for ISO-8859-1.
+    """The text with quotes, dashes and so on for control characters: cp1252 was taken for ISO-8859-1.
 
-    Only if all of them are such signs, and make sense where they stand.
+    Only if cp1252 has a sign or letter for each of them, and all make sense where they stand.
     """
     if not CONTROLS.search(text.head):
         return text

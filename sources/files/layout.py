@@ -496,7 +496,7 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
         raise Unclear(problem, "Fix the quotes in that line.", choices)
     if not any(record.filled for record in records[at + 1 :]):
         _check_rows_follow(records[:at], header, width)
-    _check_earlier_table(records[:at], header, width)
+    _check_earlier_table(records[:at], header, width, types)
     _check_lines_above(records[:at], header, width, rows)
     _check_line_below(records[at + 1 :], header, types)
     _check_extra_name(header, rows)
@@ -511,13 +511,13 @@ def check_single_column(sample: str) -> None:
         counts = [line.count(mark) for line in lines]
         if 2 * sum(map(bool, counts)) > len(lines):
             name, another = DELIMITER_NAMES[mark], "|" if mark == "\t" else "\t"
+            quoted = sum(line[0] == '"' == line.rstrip()[-1] for line in lines)
+            separates = {f"a {name} separates the cells": {"delimiter": mark}}
             raise Unclear(
                 f"most lines contain a {name}, but not as cells of equal number: {min(counts)} to {max(counts)} a line",
                 "Export the file again, without quotes around whole lines.",
-                {
-                    f"a {name} separates the cells": {"delimiter": mark},
-                    "there is one column": {"delimiter": another},
-                },
+                ({} if 2 * quoted > len(lines) else separates)
+                | {"there is one column": {"delimiter": another}},
             )
 
 
@@ -676,7 +676,9 @@ def _is_row(
     raise Unclear(problem, fix, _names_on(*lines))
 
 
-def _check_earlier_table(records: Sequence[Record], header: Record, width: int) -> None:
+def _check_earlier_table(
+    records: Sequence[Record], header: Record, width: int, types: Sequence[str]
+) -> None:
     """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
 
     def width_of_row(record: Record) -> int:
@@ -688,6 +690,12 @@ def _check_earlier_table(records: Sequence[Record], header: Record, width: int) 
         size = max(len(row.filled) for row in block)
         if found and len(block) >= (2 if size > 2 else 5):
             first, last, second = block[0].line, block[-1].last, header.line
+            if _is_like(header.cells or [], types):
+                raise Unclear(
+                    f"lines {first} to {last} have {size} cells, and line {second}, which is a row, has {width}",
+                    "Fix the lines with too few or too many cells.",
+                    _names_on(first),
+                )
             raise Unclear(
                 f"two tables: lines {first} to {last} have {size} cells, and another one begins on line {second}",
                 "Move each to a file of its own, or choose one.",

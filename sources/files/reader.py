@@ -32,6 +32,7 @@ from orderbridge.sources.files.dialect import (
     lines_of,
     reader,
     records_of,
+    width_of,
     without_padding,
 )
 from orderbridge.sources.files.encoding import MAX_LINE, MIB, Text, read_text
@@ -102,10 +103,10 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
     if has_escapes and options.escape in (None, "\\") and has_proven_nulls(text.blocks(), dialect):
         dialect = replace(dialect, escape="\\", has_nulls=True)
     records = head_records(text.head, dialect, options.header_row, hints, cut_off=cut_off)
+    if options.delimiter is None and width_of(records) == 1:
+        check_single_column(text.head)
     layout = detect_layout(records, options, skipped=(1,) if hints else ())
     shape = layout.shape
-    if options.delimiter is None and len(shape.columns) == 1:
-        check_single_column(text.head)
     cut, from_end = text_footnotes(text.tail, dialect, len(shape.columns) + shape.surplus)
     detected = DetectedFormat(
         kind="text",

@@ -315,7 +315,7 @@ def is_totals(cells: Sequence[str]) -> bool:
         return False
     is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
     is_dense = bool(others) and "total" in name.lower() and cells[0].strip() == name
-    is_of_all = is_dense and len(others) > 1 and ":" in name
+    is_of_all = is_dense and ":" in name
     return bool(
         (is_total and (is_sparse or is_dense))
         or (is_total_of and (is_of_all or (is_sparse and others)))

@@ -253,22 +253,29 @@ def test_the_most_likely_encoding_is_the_first_candidate(tmp_path: Path, page: s
 def test_signs_of_cp1252_that_are_control_characters_are_read_where_all_make_sense(
     tmp_path: Path,
 ) -> None:
-    text = "code;name\r\n1;Muñoz\r\n2;“Café” – bar\r\n3;it’s 5 €\r\n4;x\r\n"
+    text = "code;name\r\n1;Cœur\r\n2;“Café” – bar\r\n3;it’s 5 €\r\n4;x\r\n"
     for name in ("utf-8", "latin-1"):
         data = text.encode("cp1252").decode("latin-1").encode(name)
         for size in (encoding.CHUNK_BYTES, 7):
             with mock.patch.object(encoding, "CHUNK_BYTES", size):
                 opened = table(tmp_path, data, ReadOptions(encoding=name))
                 assert opened.format.has_signs
-                assert names(tmp_path, data, name) == ["Muñoz", "“Café” – bar", "it’s 5 €", "x"]
-    # those of DOS are letters
-    dos = "code;name\r\n1;Peña\r\n2;Müller\r\n3;Café\r\n".encode("cp850")
-    opened = table(tmp_path, dos, ReadOptions(encoding="latin-1"))
-    assert {row.code for row in rows_of(opened)[1]} == {"control"}
+                assert names(tmp_path, data, name) == ["Cœur", "“Café” – bar", "it’s 5 €", "x"]
+    # those of other code pages are letters
+    for other, page in (
+        ("Peña|Müller|Café", "cp850"),
+        ("Lösung|Köln", "cp437"),
+        ("Świda|Kośla", "cp1250"),
+    ):
+        data = ("code;name\r\n" + "".join(f"1;{name}\r\n" for name in other.split("|"))).encode(
+            page
+        )
+        opened = table(tmp_path, data, ReadOptions(encoding="latin-1"))
+        assert {row.code for row in rows_of(opened)[1]} == {"control"}
 
 
 def test_a_control_character_of_a_wrong_conversion_rejects_its_row(tmp_path: Path) -> None:
-    for char, name in (("\x8d", "utf-8"), ("\x80", "utf-8"), ("\x9f", "latin-1")):
+    for char, name in (("\x8d", "utf-8"), ("\x80", "utf-8"), ("\x90", "latin-1")):
         data = f"code;name\r\n1;Muñoz\r\n2;a {char}b\r\n3;x\x85\r\n".encode(name)
         rows, rejected = rows_of(table(tmp_path, data, ReadOptions(encoding=name)))
         assert [row.line for row in rows] == [2, 4]

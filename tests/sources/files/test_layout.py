@@ -199,9 +199,13 @@ TABLES: list[tuple[str, str, dict[str, Any]]] = [
      {"error": "most lines contain a semicolon, but not as cells of equal number: 0 to 7 … --delimiter semicolon"}),
     ("".join(f'"{line}"\n' for line in (NAMES + ROWS).splitlines()), "",
      {"error": "most lines contain a semicolon, but not as cells of equal number: 2 to 2 a line"}),
-    # what asks a second question is proposed too
+    *(("".join(f'"{line}"\n' for line in f"{NAMES}{ROWS}".replace(";", mark).replace("Nombre", name).splitlines()), "",
+       {"error": "without quotes around whole lines. If there is one column: --delimiter"})
+      for mark in ";," for name in ("Nombre", '""Nombre""')),
+    ("code,name,price\nA0,Perno,12\n" + "A1,Perno,12,50\n" * 4, "",
+     {"error": "lines 1 to 2 have 3 cells, and line 3, which is a row, has 4 … Fix the lines with too few"}),
     ("8;x\n7;b\n7;b;c;d\n7;b;c;d;e\n7;b;c;d;e;f\nx\n", "",
-     {"error": "line 1 looks like a row, not like column names … codes\n  If there are no names: --header-row 0."}),
+     {"error": "as cells of equal number: 0 to 5 a line … If a semicolon separates the cells: --delimiter semicolon."}),
     (OTHER + "\n" + "".join(f'"{line}"\n' for line in (NAMES + ROWS).splitlines()), "",
      {"error": "line 1, the header, has 3 names, but most rows have 1 cell"}),
 ]  # fmt: skip
@@ -255,6 +259,8 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
      {"rejected": "3 rule, 6 rule"}),
     (" id | name \n----+------\n  1 | Ana\n  2 | Eva\n(2 rows)\n", "", {"rejected": "2 rule", "footnotes": (5,)}),
     ("Campaign,Clicks,Impr.\nBrand,1,2\nTotal: Account,1,2\nTotal Gas SL,1,2\n", "", {"rejected": "3 totals"}),
+    ("code;name;price\nA1;x;1\nTOTALES: 2;;3\n", "", {"rejected": "3 totals"}),
+    ("code;name;price\nA1;x;1\n\f\nA2;y;2\n", "", {"rows": [2, 4], "rejected": ""}),
     ("| id | name |\n|----|------|\n| 1 | Perno |\n| 2 | Tuerca |\n", "", {"rejected": "2 rule"}),
     (f"{NAMES}{ROWS}{';;' + chr(10)}{';;' + chr(10)}A4;Perno;1,00\n;;\n;;\nListado del 3 de mayo\n", "",
      {"rows": [2, 3, 4, 7], "rejected": "", "footnotes": (10,)}),
