@@ -77,6 +77,12 @@ def is_of_others(header: str) -> bool:
     return not words.isdisjoint(_others())
 
 
+def is_name(header: str) -> bool:
+    """Whether a column name says that the column has names of customers or companies."""
+    name = normalize(header)
+    return any(word in name for word in _name_words())
+
+
 def _clear_path(header: str, kind: str) -> str | None:
     known, name = _clear(kind), normalize(header)
     if not isinstance(resolve(kind, header), str):
@@ -147,6 +153,12 @@ def _without_affix(header: str, kind: str) -> str:
 def _tables() -> dict[str, Any]:
     resource = files("orderbridge.pipelines.mapping").joinpath("column_names.toml")
     return tomllib.loads(resource.read_text("utf-8"))
+
+
+@cache
+def _name_words() -> frozenset[str]:
+    words: str = _tables()["names"]["parts"]
+    return frozenset(map(normalize, words.split(",")))
 
 
 @cache

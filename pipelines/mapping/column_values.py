@@ -28,9 +28,16 @@ _SHOWN_BY: Final = {
 _DIGIT: Final = re.compile("[0-9]")
 _ID: Final = re.compile('(?:="|\')?[0-9]+"?')
 """An id of digits, also as a spreadsheet keeps it a text."""
-_CODE: Final = re.compile(r"(?=.*[0-9])(?:=\"|')?[\w./-]{1,40}\"?")
+_CODE: Final = re.compile(r"(?=.*[0-9])(?:=\"|')?[\w./-]{1,16}\"?")
+_NO_CODE: Final = re.compile(
+    r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}"  # an IBAN
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}([./-])[0-9]{1,2}\1(?:[0-9]{2}){1,2}"
+)
+"""What has the form of a code, and is an account of a bank or a date."""
 _LOGIN: Final = re.compile(r"[\w.-]{2,40}")
 _TAX_ID: Final = re.compile(r"(?=(?:.*[0-9]){5})[A-Z0-9]{6,18}", re.I)
+_YEAR: Final = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}[/-]")
+"""What is in the number of an invoice, and in no tax number."""
 _SEPARATORS: Final = re.compile(r"[\s./-]")
 _NAME: Final = re.compile(r"[^\W\d_]{2,}.*\s.*[^\W\d_]{2,}")
 """Two words."""
@@ -44,7 +51,7 @@ _REPEATED: Final = 0.5
 _COMPANIES: Final = 0.2
 """Share of cells that end with the legal form of a company, where the column is of companies; many have none."""
 _CODES: Final = ("erpCode", "sku", "loginCode")
-_WIDTH: Final = 3
+_WIDTH: Final = 4
 """Least width of codes in a column that is called `No.`: house numbers and counters are shorter, or differ in width."""
 
 
@@ -95,9 +102,9 @@ def are_companies(cells: Sequence[str]) -> bool:
     return bool(texts) and _share(_COMPANY.search, texts) > _COMPANIES
 
 
-def are_different(cells: Sequence[str]) -> bool:
-    """Whether most cells are different, as those of a column about the row's own record are."""
-    return _are_different(cells, _REPEATED)
+def are_own_companies(cells: Sequence[str]) -> bool:
+    """Whether the cells are names of companies, and almost all different, as those of the rows' own records are."""
+    return are_companies(cells) and _are_different(cells, _SHARE)
 
 
 def _share(test: Callable[[str], object], texts: Sequence[str]) -> float:
@@ -114,7 +121,7 @@ def _are_different(texts: Sequence[str], share: float) -> bool:
 
 
 def _are_codes(texts: Sequence[str]) -> bool:
-    return _all_match(_CODE.fullmatch, texts)
+    return _all_match(_CODE.fullmatch, texts) and not any(map(_NO_CODE.fullmatch, texts))
 
 
 def _are_own_codes(texts: Sequence[str]) -> bool:
@@ -126,6 +133,8 @@ def _are_logins(texts: Sequence[str]) -> bool:
 
 
 def _are_tax_ids(texts: Sequence[str]) -> bool:
+    if any(map(_YEAR.search, texts)):
+        return False
     bare = [_SEPARATORS.sub("", text) for text in texts]
     return _all_match(_TAX_ID.fullmatch, bare) and _are_different(bare, _REPEATED)
 
@@ -135,7 +144,7 @@ def _are_ids(texts: Sequence[str]) -> bool:
 
 
 def _are_own_ids(texts: Sequence[str]) -> bool:
-    return _are_ids(texts) and _are_different(texts, _SHARE)
+    return _are_ids(texts) and _are_different(texts, _REPEATED)
 
 
 def _are_prices(texts: Sequence[str]) -> bool:
@@ -146,7 +155,7 @@ def _are_prices(texts: Sequence[str]) -> bool:
     return is_fraction and _all_match(_DIGIT.match, [text.lstrip("€$£ ") for text in texts])
 
 
-def _are_own_companies(texts: Sequence[str]) -> bool:
+def _are_mostly_own_companies(texts: Sequence[str]) -> bool:
     return are_companies(texts) and _are_different(texts, _REPEATED)
 
 
@@ -158,7 +167,7 @@ _PROOFS: Final[dict[str, Callable[[Sequence[str]], bool]]] = {
     "erpCode": _are_own_codes,
     "loginCode": _are_logins,
     "documents[0].number": _are_tax_ids,
-    "documents[0].fiscalName": _are_own_companies,
+    "documents[0].fiscalName": _are_mostly_own_companies,
     "productId": _are_ids,
     "variantId": _are_own_ids,
     "price": _are_prices,

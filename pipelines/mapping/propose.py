@@ -13,11 +13,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
-from orderbridge.pipelines.mapping.column_names import Strength, is_of_others, normalize, paths_of
+from orderbridge.pipelines.mapping.column_names import (
+    Strength,
+    is_name,
+    is_of_others,
+    normalize,
+    paths_of,
+)
 from orderbridge.pipelines.mapping.column_values import (
     are_companies,
-    are_different,
     are_emails,
+    are_own_companies,
     are_wide_codes,
     casts_doubt,
     contradicts,
@@ -29,6 +35,7 @@ from orderbridge.sources.files import SourceTable
 from orderbridge.sources.kinds import KINDS
 
 _SAMPLE_ROWS: Final = 500
+_FISCAL_NAME: Final = "documents[0].fiscalName"
 _NUMBERS: Final = ("no", "nr")
 """The bare number of a row, as `No.` and `Nr.` are normalized: a code, a house number or a counter."""
 
@@ -160,7 +167,7 @@ class _Claims:
 
     def _is_proven(self, path: str, name: str) -> bool:
         if normalize(name) in _NUMBERS:
-            return are_wide_codes(self.cells[name])
+            return name == self.columns[0] and are_wide_codes(self.cells[name])
         return proves(path, self.cells[name])
 
     def _check_neighbours(self) -> None:
@@ -190,5 +197,10 @@ class _Claims:
         ]
         if names & {*companies}:
             del self.found["firstName"]
-        if len(companies) == 1 and are_different(self.cells[companies[0]]):
-            self.found.setdefault("documents[0].fiscalName", companies)
+        if len(companies) != 1 or _FISCAL_NAME in self.found:
+            return
+        (name,) = companies
+        if is_name(name) and are_own_companies(self.cells[name]):
+            self.found[_FISCAL_NAME] = companies
+        else:
+            self.doubtful.setdefault(name, _FISCAL_NAME)

@@ -51,6 +51,11 @@ UNPROVEN: list[tuple[str, str, list[str], str]] = [
     ("variants", "Producto", ARTICLES, "productId"),
     *(("customers", name, SHORT_FIRMS, "erpCode") for name in ("Cuenta", "Account", "Debitor")),
     ("customers", "No.", ["1", "2", "13", "14"], "erpCode"),
+    ("customers", "Cuenta", ["ES9121000418450200051332", "ES7921000813610123456789"], "erpCode"),  # of the bank
+    ("variants", "Item", ["2026-01-01", "2026-01-02"], "erpCode"),
+    ("customers", "Documento", ["F-2024-00017", "F-2024-00018"], NUMBER),  # an invoice
+    ("customers", "Grupo", FIRMS, FISCAL),
+    ("customers", "Nombre del grupo", [*FIRMS[2:], *FIRMS[2:]], FISCAL),
     ("customers", "Empresa", ["01", "01", "02", "01"], FISCAL),
     ("customers", "Nombre comercial", SHORT_FIRMS, FISCAL),
     ("customers", "Usuario", ["admin", "admin", "luis", "admin"], "loginCode"),
@@ -99,6 +104,9 @@ def test_neighbours_decide_what_values_leave_open() -> None:
     firms = {"Nombre": FIRMS, "Nombre comercial": SHORT_FIRMS}
     assert found("customers", firms) == {"Nombre": FISCAL}
     assert found("customers", {"Account": FIRMS}) == {"Account": FISCAL}
+    assert found("customers", {"Calle": ["Mayor", "Sol"], "Nº": ["1010", "1020"]}) == {
+        "Calle": ADDRESS
+    }
     ledger = {"Konto": ["10001", "10002", "10003", "10004"], "Kundennummer": [""]}
     assert found("customers", ledger) == {"Konto": "erpCode"}, "an empty column fills nothing"
 
