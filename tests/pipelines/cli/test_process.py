@@ -110,7 +110,7 @@ def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_out
     assert (failed.code, "ops.push_log was not updated" in failed.err) == (2, True), failed.err
     assert done.code == 6
     assert "ops.push_log was not updated; the next pull does it" in done.err
-    assert "in doubt" in done.out
+    assert "outcome unknown" in done.out
 
 
 def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_path: Path) -> None:

@@ -100,6 +100,33 @@ def test_a_corrected_workbook_is_imported_as_it_is_and_keeps_every_code(desk: De
     }  # fmt: skip
 
 
+def test_a_reason_is_a_note_on_its_cell_and_a_sheet_fits_what_it_has(desk: Desk) -> None:
+    text = "productId;variantId;sku;price;stock\n1;1001;00038;consultar;9\n1;1002;00039;uno;dos\n"
+    text += f"1;1003;{'x' * 30};1;2\n"
+    made = desk.run(desk.write(text, "articulos.csv"), "variants")
+    sheet = workbook(made)[CORRECT]
+    notes = {
+        cell.coordinate: cell.comment.text
+        for row in sheet.iter_rows()
+        for cell in row
+        if cell.comment is not None
+    }
+    assert list(notes) == ["D2", "D3", "E3"], "a note on each cell to correct"
+    reasons = [row[-1] for row in rows_of(made)]
+    assert notes["D2"] == reasons[0], "the reason is in its column too"
+    assert "uno" in notes["D3"]
+    assert "dos" in notes["E3"]
+    assert "dos" not in notes["D3"], "each note has the reason of its cell"
+    for name in (CORRECT, "all lines"):
+        shown = workbook(made)[name]
+        widths = [shown.column_dimensions[letter].width for letter in "ABC"]
+        assert shown.auto_filter.ref == f"A1:{shown.dimensions.partition(':')[2]}", name
+        assert (shown.page_setup.orientation, shown.page_setup.fitToHeight) == ("landscape", 0)
+        assert shown.sheet_properties.pageSetUpPr.fitToPage, "one page wide, of any height"
+        assert (shown.print_title_rows, shown.freeze_panes) == ("$1:$1", "A2")
+        assert widths[2] > 30 if name == "all lines" else widths[2] < 20, "as wide as its cells"
+
+
 def test_a_customer_with_other_values_has_both_in_its_row(desk: Desk) -> None:
     desk.at.platform.state.add(
         "customers", {"erpCode": "00001", "firstName": "Ana", "email": "ana@example.test"}

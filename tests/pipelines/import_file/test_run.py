@@ -21,11 +21,15 @@ from orderbridge.pipelines.mapping import MappedColumn, Mapping
 from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, Plan
 from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
+from orderbridge.pipelines.push import results
 from orderbridge.pipelines.push.model import PushOptions, PushResult
-from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
+from orderbridge.pipelines.push.passwords import PASSWORD_COLUMNS, PASSWORDS_FILE
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.results import count_push
 from orderbridge.pipelines.reporting.status import read_status
 from orderbridge.sandbox.state import State
 from orderbridge.sources.errors import Unreachable, UsageError
+from orderbridge.sources.files.formulas import people_rows
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 from tests.pipelines.push.plans import outcomes, patch, place
 
@@ -298,6 +302,39 @@ def test_a_person_sees_examples_and_decides(desk: Desk, monkeypatch: pytest.Monk
     assert desk.asked[1] == [
         f"{first}: stock 9 (last sent: 5)", f"{first}: price 19.99 → 21.5", f"{second}: stock 7, sent again"
     ]  # fmt: skip
+
+
+def test_the_question_whether_to_send_has_the_counts_of_what_is_not_sent(desk: Desk) -> None:
+    desk.answer = None
+    text = "Código;Nombre;Correo;Teléfono\n00001;Ana;a@x.test;n/a\n00002;Eva;;\n00003;Luz;;\n"
+    text = text.replace("Luz;;", "Pe?a;c@x.test;")
+    with pytest.raises(UsageError) as asked:
+        desk.run(desk.write(text), push=PushOptions(), holds_damaged=True)
+    assert asked.value.message.endswith("; 1 line rejected, 1 line held, 2 suspicious values")
+
+
+def test_the_passwords_of_a_run_that_was_killed_are_named_by_the_next_one(desk: Desk) -> None:
+    counted: list[Path] = []
+
+    def killed_at_the_end(folder: Path, ledger: PlanLedger) -> None:
+        counted.append(folder)
+        if len(counted) > 1:
+            raise SystemExit
+        count_push(folder, ledger)
+
+    file = desk.write()
+    with mock.patch.object(results, "count_push", killed_at_the_end), pytest.raises(SystemExit):
+        desk.run(file)
+    (killed,) = desk.at.folder.glob(f"plan-customers-*/{PASSWORDS_FILE}")
+    desk.write("Código;Nombre;Correo\n00009;Eva;e@example.test\n")
+    next_one = desk.run(desk.at.folder / "clientes.csv")
+    assert [*next_one.push.earlier_passwords] == [killed]
+    line = f"generated passwords of a run before, which was killed: {killed}"
+    assert line in lines_of(next_one.push)
+    passwords = people_rows(killed, PASSWORD_COLUMNS)
+    assert sorted(row["erpCode"] for row in passwords) == sorted({*desk.at.codes()} - {"00009"})
+    killed.unlink()
+    assert desk.run(desk.at.folder / "clientes.csv").push.earlier_passwords == []
 
 
 def test_a_change_is_shown_with_its_sign(desk: Desk) -> None:

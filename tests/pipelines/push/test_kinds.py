@@ -165,7 +165,7 @@ def test_an_update_of_a_record_that_a_list_shows_is_verified_by_its_id(at: Place
         f"promotionId,name,startDate\n{one},A,2026-12-01\n{two},B,2026-12-02\n", "utf-8"
     )
     done = at.command("import", NAME, str(file), "--yes")
-    assert (done.code, "2  on the platform as sent" in done.out) == (0, True), done.err
+    assert (done.code, "read again: 2 warehouses on the platform as sent" in done.out) == (0, True)
     (plan,) = at.folder.glob("plan-*")
     assert "not compared with the platform's list of promotions, but with" in (
         plan / "summary.md"
