@@ -62,7 +62,7 @@ _PAIRS: Final = """
     FROM raw.orders WHERE _missing_since IS NULL GROUP BY ALL"""
 _COLUMN_OF: Final = "SELECT value FROM reconciled.meanings WHERE question = ?"
 _NEWEST_TIME: Final = """
-    SELECT id AS order_id, {column} AS written FROM raw.orders WHERE id = (
+    SELECT id, {column} AS written FROM raw.orders WHERE id = (
         SELECT order_id FROM reconciled.orders WHERE ordered_at IS NOT NULL AND NOT is_missing
         ORDER BY ordered_at DESC, order_id LIMIT 1)"""
 _NEWEST: Final = """
@@ -182,31 +182,37 @@ def _different_customers(
 
 def _clocks(asked: _Asked) -> Iterator[str]:
     """When the newest order was made, by the clocks of each zone that is proposed."""
-    warehouse = asked.warehouse
-    found = warehouse.execute(_COLUMN_OF, [FIELD_QUESTIONS["ordered_at"]]).fetchone()
-    column = None if found is None else found[0]
-    if column is None or column not in columns_of(warehouse, "raw.orders"):
+    column = _column_of_dates(asked.warehouse)
+    if not column:
         return
-    row = from_arrow(warehouse.sql(_NEWEST_TIME.format(column=sql_name(column))).to_arrow_table())
-    if not len(row):
-        return
-    texts = texts_of(row["written"])
+    sql = _NEWEST_TIME.format(column=sql_name(column))
+    rows = from_arrow(asked.warehouse.sql(sql).to_arrow_table())
     order = asked.answer(DATE_ORDER)
+    texts = texts_of(rows["written"])
     read = partial(read_dates, texts, None if order is None else cast(DateOrder, order.value))
     written = read()
-    if pd.isna(written.at[0]) or written.day_only[0]:
-        return
-    is_naive = bool(written.zone_unknown[0]) and not column.endswith(UTC_NAMES)
     zones = dict.fromkeys([_UTC, asked.value or _UTC, SETTINGS[TIMEZONE].example])
-    order_id = row["order_id"][0]
-    if is_naive:
-        yield f"order {order_id} is written as {texts[0]}. If your clock showed that then, answer with your zone:"
-        for zone in zones:
-            yield f"  read as the time of {zone}, it is {read(timezone=zone).at[0]:{_CLOCK}} in UTC"
-    else:
-        yield f"order {order_id} is written as {texts[0]}. What did your clock show then?"
-        for zone in zones:
-            yield f"  {written.at[0].astimezone(ZoneInfo(zone)):{_CLOCK}} in {zone}"
+    for order_id, text, at, is_day in zip(
+        rows["id"], texts, written.at, written.day_only, strict=True
+    ):
+        if pd.isna(at) or is_day:
+            return
+        if written.zone_count and not column.endswith(UTC_NAMES):
+            yield f"order {order_id} is written as {text}. If your clock showed that then, answer with your zone:"
+            times = {zone: read(timezone=zone).at[0] for zone in zones}
+            for zone, time in times.items():
+                yield f"  read as the time of {zone}, it is {time:{_CLOCK}} in UTC"
+        else:
+            yield f"order {order_id} is written as {text}. What did your clock show then?"
+            for zone in zones:
+                yield f"  {at.astimezone(ZoneInfo(zone)):{_CLOCK}} in {zone}"
+
+
+def _column_of_dates(warehouse: duckdb.DuckDBPyConnection) -> str:
+    """The column of raw.orders with the time of the order; empty where none is known or it is gone."""
+    found = warehouse.execute(_COLUMN_OF, [FIELD_QUESTIONS["ordered_at"]]).fetchone()
+    column = "" if found is None else str(found[0])
+    return column if column in columns_of(warehouse, "raw.orders") else ""
 
 
 def _two_days(asked: _Asked) -> Iterator[str]:
@@ -226,10 +232,8 @@ def _two_days(asked: _Asked) -> Iterator[str]:
 
 def _date_columns(warehouse: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
     """The raw columns whose order of day and month can be in question, by table."""
-    found = warehouse.execute(_COLUMN_OF, [FIELD_QUESTIONS["ordered_at"]]).fetchone()
-    ordered_at = "" if found is None else str(found[0])
     for table, column in (
-        ("orders", ordered_at),
+        ("orders", _column_of_dates(warehouse)),
         ("customers", "created_at"),
         ("promotions", "start_date"),
     ):

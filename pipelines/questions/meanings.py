@@ -117,25 +117,23 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
             changes[one.question] = None
             continue
         value = _checked(setting, one.value)
-        evidence = known.get(one.question, Evidence(one.question))
         if setting.key == STATUSES:
             earlier = stored.get(one.question)
             value = merged_tables(str(earlier.value) if earlier is not None else "", value)
-        choice = evidence.choice(value)
-        changes[one.question] = StoredAnswer(
-            value,
-            given.by,
-            given.at,
-            one.why,
-            choice.evidence,
-            fits=choice.share.hits if choice.share is not None else None,
-            rows=choice.share.rows if choice.share is not None else None,
-        )
+        choice = known.get(one.question, Evidence(one.question)).choice(value)
+        changes[one.question] = _stored(value, choice, one.why, given)
     answered = answered_keys()
     for key, change in changes.items():
         if change is None and key not in answered:
             raise UsageError(f"{key} has no answer", "`orderbridge questions` lists what is asked.")
     return changes
+
+
+def _stored(value: str, choice: Choice, why: str, given: Given) -> StoredAnswer:
+    """An answer as the file has it, with what spoke for it when it was given."""
+    share = choice.share
+    fits, rows = (None, None) if share is None else (share.hits, share.rows)
+    return StoredAnswer(value, given.by, given.at, why, choice.evidence, fits=fits, rows=rows)
 
 
 def _asked(one: Question, setting: Setting) -> AskedQuestion:
