@@ -59,6 +59,7 @@ _NOT_DONE: Final = re.compile(
     rf"((is|was|en|in){_GAP})?(reject|rechaz|declin|denied|deneg|refus|fail|fall|{_UNDONE})\w*"
     rf"|(?<![a-z])(request|solicit|pend|await|aguard|window|{_PARTIAL}|{_NOT})[a-z]*{_GAP}((of|de|to|for){_GAP})?"
     rf"(cancel|anula|annul|refund|reembols|return|devol|devuel|void|reject|rechaz|{_TAKEN_BACK})\w*"
+    rf"|(refund|reembols|return|devol|devuel|{_TAKEN_BACK})\w*{_GAP}({_PARTIAL})\w*"
 )
 """Words of what was only requested, refused, or done in part: `CANCELLATION_REJECTED`, `window-to-cancel`."""
 Codes = npt.NDArray[np.int8]
@@ -134,12 +135,14 @@ class Cancellation:
         status: the column of the status; None: the orders have none, and are sales unless a witness says otherwise.
         classes: of each value of the status, in lower case, and of each `test_row`; a value without one is unknown.
         is_status_alone: a setting names the values that mean cancelled: then the status alone decides that.
+        nested: the witness that is not a column of the orders, but of their payments; empty: none.
     """
 
     witnesses: Mapping[str, Witness] = field(default_factory=dict)
     status: str | None = None
     classes: Mapping[str, str] = field(default_factory=dict)
     is_status_alone: bool = False
+    nested: str = ""
 
     @classmethod
     def of(
@@ -163,6 +166,12 @@ class Cancellation:
     def test_columns(self) -> list[str]:
         """The witnesses that say which orders are tests."""
         return [name for name, kind in self.witnesses.items() if kind == "test"]
+
+    def with_payments(self, name: str, words: Collection[str]) -> Cancellation:
+        """The same with a column of the states of payments, if one of its words says that they went back."""
+        if not any(means_cancelled(word, "payment") for word in words):
+            return self
+        return replace(self, witnesses={**self.witnesses, name: "payment"}, nested=name)
 
     def with_classes(self, classes: Mapping[str, str]) -> Cancellation:
         """The same with the classes of the values of the status."""

@@ -128,6 +128,7 @@ class FieldChoice:
         evidence: of every column that was examined: names and counts, no values.
         findings: the columns of `FINDINGS`.
         questions: about the fields, and the unit of the totals where that is in question.
+        has_refunds: the orders have refunds or states of payments beside them.
     """
 
     fields: OrderFields
@@ -139,6 +140,7 @@ class FieldChoice:
     evidence: Mapping[str, str] = field(default_factory=dict)
     findings: pd.DataFrame = field(default_factory=pd.DataFrame)
     questions: Sequence[Question] = ()
+    has_refunds: bool = False
 
 
 def choose_fields(

@@ -67,6 +67,7 @@ ORDERS: Final = {
     "is_cancelled": BOOLEAN,
     "status_class": TEXT,
     "is_sale": BOOLEAN,
+    "refunded": MONEY,
     "is_missing": BOOLEAN,
     "ordered_date": DATE,
     "unknown_because": TEXT,
@@ -228,7 +229,11 @@ def orders_part(
     status_class, disputed = cancellation.read(said, status)
     # money that goes back is no sale, and makes nobody active
     is_back = (total < 0) & status_class.isin(["sale", "unknown"])
-    status_class = first_true([(is_back, "refunded")], status_class)
+    refunded = _refunded(rows, total, choice, currency)
+    is_all_back = (total > 0) & (refunded >= total) & status_class.isin(["sale", "unknown"])
+    status_class = first_true([(is_back | is_all_back, "refunded")], status_class)
+    all_of_it = column(pc.abs(array(total)), rows.index)
+    refunded = refunded.where(status_class != "refunded", refunded.fillna(all_of_it))
     ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
         total=total,
@@ -237,6 +242,7 @@ def orders_part(
         is_cancelled=_is_of_class(status_class, LOST),
         is_sale=_is_of_class(status_class, ("sale",)),
         currency=currency,
+        refunded=refunded,
         ordered_date=local_days(dates.at, day_zone).fillna(dates.doubled_day),
     )
     looked_at = {
@@ -339,6 +345,18 @@ def _customer_findings(
         rule_findings("orders", "customer_ambiguous", ids, is_unknown & ours["is_ambiguous"], name),
         rule_findings("orders", "customer_missing", ids, (status == "none") & is_listed, name),
     ]
+
+
+def _refunded(
+    rows: pd.DataFrame, total: Column[Any], choice: FieldChoice, currency: Column[Any]
+) -> Column[Any]:
+    """What went back of each order, in the unit of its total; null where nothing did."""
+    if "refunded" not in rows:
+        return constant(None, rows.index, MONEY)
+    amounts = rows["refunded"].where(rows["refunded"] > 0)
+    if choice.fields.is_in_cents:
+        amounts = in_units(amounts, None if choice.is_shown_by_lines else currency)
+    return amounts.where(total.notna())
 
 
 def _is_of_class(classes: Column[Any], wanted: Sequence[str]) -> Column[Any]:

@@ -51,6 +51,7 @@ from orderbridge.transforms.questions import (
     Question,
     merged_tables,
     questions,
+    table_of,
 )
 from orderbridge.transforms.statuses import STATUSES
 from orderbridge.transforms.total_candidates import SUM_OF_LINES
@@ -138,6 +139,9 @@ def _stored(value: str, choice: Choice, why: str, given: Given) -> StoredAnswer:
 
 def _asked(one: Question, setting: Setting) -> AskedQuestion:
     """A question in the words of its setting."""
+    choices = [_with_meaning(setting, choice) for choice in one.evidence.choices]
+    if one.evidence.is_table:
+        choices = [_row(choice, table_of(one.value or "")) for choice in choices]
     return AskedQuestion(
         id=one.id,
         text=setting.asks,
@@ -145,7 +149,7 @@ def _asked(one: Question, setting: Setting) -> AskedQuestion:
         value=one.value,
         proposal=one.value if one.evidence.is_table else one.evidence.proposal,
         reason=one.reason,
-        choices=[_with_meaning(setting, choice) for choice in one.evidence.choices],
+        choices=choices,
         holds_up=setting.holds_up,
         example=_example(setting),
         is_confirmable=one.is_confirmable,
@@ -163,6 +167,13 @@ def without_evidence(setting: Setting) -> AskedQuestion:
         holds_up=setting.holds_up,
         example=_example(setting),
     )
+
+
+def _row(choice: Choice, used: Mapping[str, str]) -> Choice:
+    """A row of a table with whether it is used; only a row that is not known has a command of its own."""
+    is_used = table_of(choice.value).items() <= used.items()
+    state = "used now" if is_used else "not known"
+    return replace(choice, evidence=f"{choice.evidence}, {state}", is_possible=not is_used)
 
 
 def _with_meaning(setting: Setting, choice: Choice) -> Choice:

@@ -31,6 +31,7 @@ from orderbridge.pipelines.reconcile.order_questions import (
     lines_question,
     record_used_fields,
 )
+from orderbridge.pipelines.reconcile.order_refunds import find_refunds
 from orderbridge.pipelines.reconcile.order_statuses import OrderStatuses
 from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from orderbridge.pipelines.reconcile.orders import (
@@ -192,6 +193,7 @@ def _orders(inputs: StepInputs) -> Entity:
     cancelled = _cancelled_values(inputs.settings)
     choice = choose_fields(raw, index, answers, cancelled)
     inputs.findings.add(choice.findings)
+    choice = find_refunds(raw, choice)
     assumption = inputs.questions.assumptions.get(STATUSES)
     statuses = OrderStatuses.of(raw, choice, answers.get(STATUSES), assumption, cancelled)
     choice = replace(choice, cancellation=choice.cancellation.with_classes(statuses.classes))

@@ -255,6 +255,7 @@ def reconcile_orders(
     said = [
         f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}"
         for name in choice.cancellation.witnesses
+        if name != choice.cancellation.nested
     ]
     sides = {
         orders.name: ", ".join(["id", _IS_MISSING, *read.values(), *said]),
@@ -262,6 +263,9 @@ def reconcile_orders(
     }
     if is_sum:
         sides["temp.order_line_sums"] = "total"
+    if choice.has_refunds:
+        of_payments = f"{WITNESS}{choice.cancellation.nested}"
+        sides["temp.order_refunds"] = f"refunded, state AS {sql_name(of_payments)}"
     made, counts = tables.fill(ORDERS, task, tables.read(sides))
     tables.findings.add(orders_findings(counts, choice, form, coverage_gap))
     passed_on = sorted(name for name in orders.kinds if name not in ("id", *BOOKKEEPING))

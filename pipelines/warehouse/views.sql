@@ -29,7 +29,7 @@ SELECT o.order_id, o.ordered_at, o.ordered_date, o.customer_id,
     CASE WHEN c.price_list_status = 'default' THEN 'default' ELSE c.price_list_name END AS price_list_name, o.order_status,
     o.is_cancelled, o.currency, CAST(o.total AS DECIMAL(38, 2)) AS total,
     CAST(CASE WHEN o.is_sale THEN o.total WHEN NOT o.is_sale THEN 0 END AS DECIMAL(38, 2)) AS revenue,
-    o.unknown_because, o.status_class, o.is_sale
+    o.unknown_because, o.status_class, o.is_sale, CAST(o.refunded AS DECIMAL(38, 2)) AS refunded
 FROM reconciled.orders o LEFT JOIN reconciled.customers c ON c.customer_id = o.customer_id
 WHERE NOT o.is_missing;
 
@@ -91,7 +91,7 @@ SELECT ordered_date, currency,
         ELSE sum(CASE WHEN is_sale THEN total END) END AS revenue,
     count(CASE WHEN is_sale AND total IS NULL THEN 1 END) AS unpriced_orders,
     max(unknown_because) AS unknown_because, count(*) - count(is_sale) AS unknown_orders,
-    sum(CASE WHEN is_sale IS NULL THEN total END) AS unknown_total
+    sum(CASE WHEN is_sale IS NULL THEN total END) AS unknown_total, sum(refunded) AS refunded
 FROM bi.orders WHERE ordered_date IS NOT NULL GROUP BY ordered_date, currency;
 
 CREATE OR REPLACE VIEW bi.revenue_by_customer AS

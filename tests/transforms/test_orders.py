@@ -449,13 +449,51 @@ def test_a_negative_order_is_a_refund_that_is_no_revenue_and_makes_nobody_active
     result = made(
         (1, old, "10", "paid", "PEN"), (1, recent, "-4", "paid", "PEN"), (3, recent, "-1")
     )
-    assert values(result.orders, "status_class", "is_sale") == [
-        ("sale", True), ("refunded", False), ("refunded", False),
+    assert values(result.orders, "status_class", "is_sale", "refunded") == [
+        ("sale", True, None), ("refunded", False, Decimal(4)), ("refunded", False, Decimal(1)),
     ]  # fmt: skip
     ordered = customer_orders(result.orders, CUSTOMERS[:3], IN_UTC)
     assert values(ordered, "order_count", "revenue", "is_active_365_days") == [
         (1, Decimal(10), False), (0, None, False), (0, None, False),
     ]  # fmt: skip
+
+
+def test_refunds_nested_in_orders_are_a_figure_of_their_own() -> None:
+    row = {
+        "who": 1,
+        "at": "2026-01-05T10:00:00Z",
+        "sum": "10",
+        "state": "completed",
+        "money": "PEN",
+    }
+    kinds = {**KINDS, "total_refunded": MONEY}
+    rows = [{**row, "total_refunded": None} for _ in range(4)]
+    rows[3]["total_refunded"] = "1"
+    refunds = frame(
+        {"order_id": TEXT, "position": BIGINT, "amount": TEXT},
+        [
+            {"order_id": "o1", "position": 1, "amount": "-2.50"},
+            {"order_id": "o1", "position": 2, "amount": "1"},
+            {"order_id": "o2", "position": 1, "amount": "10.00"},
+        ],
+    )
+    payments = frame(
+        {"order_id": TEXT, "position": BIGINT, "status": TEXT},
+        [
+            {"order_id": "o0", "position": 1, "status": "paid"},
+            {"order_id": "o3", "position": 1, "status": "paid"},
+            {"order_id": "o3", "position": 2, "status": "refunded"},
+        ],
+    )
+    nested = {"raw__orders__refunds": refunds}
+    figures = ("status_class", "refunded")
+    result = made(*rows, kinds=kinds, children=nested)
+    assert values(result.orders, *figures) == [
+        ("sale", None), ("sale", Decimal("3.5")), ("refunded", Decimal(10)), ("sale", Decimal(1)),
+    ]  # fmt: skip
+    result = made(*rows, kinds=kinds, children={**nested, "raw__orders__transactions": payments})
+    assert values(result.orders, *figures)[3] == ("refunded", Decimal(1))
+    assert values(result.orders, *figures)[0] == ("sale", None)
 
 
 def test_a_column_of_midnights_in_utc_has_the_same_days_in_every_zone() -> None:

@@ -1,0 +1,92 @@
+"""What went back of each order: refunds that are nested in it, columns of refunded amounts, and states of its payments.
+
+In: the raw orders of a build and their child tables. Out: a temporary table with a row for each order, in their order,
+which `reconcile_orders` reads beside it; and the column of the payments' state as one that may say that an order does
+not count. Amounts are those that the platform writes as numbers, without a sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from orderbridge.pipelines.reconcile.orders import RawOrders
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
+from orderbridge.transforms.order_fields import FieldChoice
+from orderbridge.transforms.order_names import ORDER_NAMES
+
+TABLE: Final = "temp.order_refunds"
+_AMOUNT: Final = "abs(try_cast({} AS DECIMAL(38, 9)))"
+_NOTHING: Final = "NULL::DECIMAL(38, 9)"
+_NESTED: Final = """
+    LEFT JOIN (SELECT order_id, sum({amount}) AS amount FROM raw.{table} GROUP BY order_id) refunds
+    ON refunds.order_id = o.id"""
+_PAYMENTS: Final = """
+    LEFT JOIN (SELECT order_id, arg_max({state}, position) AS state FROM raw.{table} GROUP BY order_id) payments
+    ON payments.order_id = o.id"""
+_ROWS: Final = """
+    CREATE OR REPLACE TEMP TABLE order_refunds AS
+    SELECT coalesce({amounts}) AS refunded, {state} AS state FROM {orders} o {joins} ORDER BY o.rowid"""
+_STATES: Final = "SELECT DISTINCT state FROM temp.order_refunds WHERE state IS NOT NULL"
+
+
+def find_refunds(orders: RawOrders, choice: FieldChoice) -> FieldChoice:
+    """Makes the table, and adds the payments' state to the choice; nothing where the orders have none of it."""
+    build = orders.tables.build
+    build.execute(f"DROP TABLE IF EXISTS {TABLE}")
+    children = {
+        name.removeprefix("orders__"): columns_of(build, f"raw.{name}")
+        for name in table_names(build, "raw")
+        if name.startswith("orders__")
+    }
+    joins: list[str] = []
+    amounts = [*_own_amounts(orders, choice)]
+    for table, column in _columns(children, "refunds", "refund_amount"):
+        amount = _AMOUNT.format(sql_name(column))
+        joins.append(_NESTED.format(amount=amount, table=sql_name(f"orders__{table}")))
+        amounts.insert(0, "refunds.amount")
+        break
+    payments = next(_columns(children, "payments", "payment_state"), None)
+    if payments is not None:
+        table, column = payments
+        state = sql_name(column)
+        joins.append(_PAYMENTS.format(state=state, table=sql_name(f"orders__{table}")))
+    if not joins and not amounts:
+        return choice
+    build.execute(
+        _ROWS.format(
+            amounts=", ".join([*amounts, _NOTHING]),
+            state="NULL::VARCHAR" if payments is None else "payments.state::VARCHAR",
+            orders=orders.name,
+            joins=" ".join(joins),
+        )
+    )
+    cancellation = choice.cancellation
+    if payments is not None:
+        words = {state for (state,) in build.execute(_STATES).fetchall()}
+        cancellation = cancellation.with_payments("__".join(payments), words)
+    return replace(choice, cancellation=cancellation, has_refunds=True)
+
+
+def _own_amounts(orders: RawOrders, choice: FieldChoice) -> Iterator[str]:
+    """What columns of the orders say about the refunded amount (SQL)."""
+    for name in ORDER_NAMES["refunded"]:
+        if name in orders.kinds:
+            yield _AMOUNT.format(f"o.{sql_name(name)}")
+    total = choice.fields.total or ""
+    for name in ORDER_NAMES["total_after_refunds"]:
+        if total in orders.kinds and name in orders.kinds and name != total:
+            values = [f"try_cast(o.{sql_name(one)} AS DECIMAL(38, 9))" for one in (total, name)]
+            yield f"nullif(greatest({values[0]} - {values[1]}, 0), 0)"
+
+
+def _columns(
+    children: Mapping[str, Mapping[str, str]], tables: str, columns: str
+) -> Iterator[tuple[str, str]]:
+    """The child tables of a kind, each with its first column of a kind."""
+    for table in ORDER_NAMES[tables]:
+        for column in ORDER_NAMES[columns]:
+            if column in children.get(table, {}):
+                yield table, column
+                break
