@@ -36,6 +36,7 @@ from orderbridge.pipelines.imports import Inputs, OtherCurrency, open_inputs
 from orderbridge.pipelines.ledger.push_log import publish_push_log
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping, load
+from orderbridge.pipelines.plan.lookup_records import keep_records
 from orderbridge.pipelines.plan.make import (
     PASSWORD_SOURCES,
     PlanOptions,
@@ -176,6 +177,8 @@ def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
         return result
     try:
         try:
+            if made is not None:
+                keep_records(made.inputs)
             result.file = write_result(plan, made.inputs if made is not None else None)
         except UsageError as error:
             result.error = error

@@ -18,6 +18,7 @@ from orderbridge.pipelines.imports.convert import convert
 from orderbridge.pipelines.imports.fields import IN_FILE, Bindings
 from orderbridge.pipelines.imports.groups import changes, group_keys, scattered_keys, torn_groups
 from orderbridge.pipelines.imports.lines import BATCH_ROWS, prepared_lines, survey
+from orderbridge.pipelines.imports.lookups import LookupTable
 from orderbridge.pipelines.imports.model import Item, Problem, RejectedInput
 from orderbridge.pipelines.mapping import Mapping
 from orderbridge.sources.files import CellRules, SourceTable
@@ -97,6 +98,19 @@ class Inputs:
             )
             passwords |= {line: secret for line, secret in pairs if secret.strip()}
         return passwords
+
+    @property
+    def lookups(self) -> Sequence[LookupTable]:
+        """The opened lookup files."""
+        return self._bindings.lookups
+
+    def lines_with(self, lookup: LookupTable, keys: Sequence[str]) -> pa.Array:
+        """The lines that a lookup finds by one of these keys."""
+        found = [pa.array([], pa.int64())]
+        for table, _, _ in prepared_lines(self.table, self.mapping, self._bindings.columns):
+            lines = table[LINE_COLUMN].combine_chunks()
+            found.append(lines.filter(lookup.has_key(table, keys)))
+        return pa.concat_arrays(found)
 
     def with_currencies(self, mapping: Mapping) -> Mapping:
         """A mapping with the currency that all numbers of a column have, so that another one is noticed later."""

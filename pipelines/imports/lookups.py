@@ -6,7 +6,8 @@ The file is held in memory, indexed by its key columns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ MESSAGES: Final = {
 }
 _SEPARATOR: Final = "\x1f"
 _SEVERAL: Final = -1
+_DIGEST_BYTES: Final = 8
 
 
 class LookupTable:
@@ -62,6 +64,7 @@ class LookupTable:
         rows = pa.concat_tables([empty, *(batch.select(names) for batch in batches)])
         self.values = {path: filled(whole(rows, name)) for path, name in lookup.give.items()}
         values = _joined(rows, list(lookup.give.values()), keep_null=True).to_pylist()
+        self._given = values
         self._row_of: dict[str, int] = {}
         for row, key in enumerate(_joined(rows, list(lookup.match.values())).to_pylist()):
             if key is None:
@@ -88,9 +91,29 @@ class LookupTable:
             codes, TEXT
         )
 
+    def records(self) -> dict[str, str]:
+        """The hash of what each key leads to, by the hash of the key; several different rows of a key have none."""
+        rows = ((key, row) for key, row in self._row_of.items() if row != _SEVERAL)
+        return {_digest(key): _digest(self._given[row]) for key, row in rows}
+
+    def moved_keys(self, before: Mapping[str, str]) -> list[str]:
+        """The keys that lead to something else than `before`, which has what `records` returned then."""
+        now = self.records()
+        digests = ((key, _digest(key)) for key in self._row_of)
+        return [key for key, own in digests if own in now and before.get(own, now[own]) != now[own]]
+
+    def has_key(self, lines: pa.Table, keys: Sequence[str]) -> pa.Array:
+        """Which lines have one of these keys."""
+        joined = _joined(lines, list(self.lookup.match))
+        return pc.is_in(joined, value_set=pa.array(keys, TEXT))
+
     def words(self, code: str) -> str:
         """The explanation of a code."""
         return MESSAGES[code].format(file=self.lookup.file, columns=", ".join(self.lookup.match))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _joined(table: pa.Table, columns: Sequence[str], *, keep_null: bool = False) -> pa.Array:

@@ -28,6 +28,7 @@ from orderbridge.pipelines.plan.corrections import check_all_lines
 from orderbridge.pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, UpdateDecider
 from orderbridge.pipelines.plan.dedupe import partition
 from orderbridge.pipelines.plan.folder import has_plan, hidden_folder, publish_folder
+from orderbridge.pipelines.plan.lookup_records import moved_lines
 from orderbridge.pipelines.plan.lost_zeros import CODE as ZEROS_LOST
 from orderbridge.pipelines.plan.lost_zeros import ZEROS_FILE, KeptZeros, zeros_of_rejects
 from orderbridge.pipelines.plan.model import (
@@ -343,6 +344,8 @@ class _PlanMaker:
             reasons(lines, "rejected"),
             reasons(lines, "skipped"),
         )
+        for columns, moved in moved_lines(inputs):
+            self.decider.suspicious.count(columns, "lookup_moved", moved)
         by_outcome, statistics.suspicious = lines_by_outcome(lines), self.decider.reasons()
         statistics.first_lines = {
             name: at.slice(0, FIRST_LINES).to_pylist() for name, at in by_outcome.items()

@@ -24,9 +24,11 @@ from orderbridge.pipelines.import_file.mappings import (
 from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.mapping import Mapping, load, propose, sample
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
+from orderbridge.pipelines.push.model import PushOptions
 from orderbridge.sources.errors import UsageError
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 from tests.pipelines.import_file.test_result import correct
+from tests.pipelines.push.plans import YES
 
 HEADER = "Código;Nombre;Correo;Zona;Agente"
 ROWS = "00001;Ana;ana@example.test;Norte;7\n00002;Eva;eva@example.test;Sur;8\n"
@@ -377,7 +379,10 @@ def test_a_file_with_the_ids_is_proposed_as_a_lookup_and_kept(desk: Desk, is_giv
     ids.write_text(IDS.replace("1;1001", "1;1004"))
     made = desk.run(next_file, "variants", lookups=lookups).made
     assert made is not None
-    assert [(one.code, one.first) for one in made.statistics.suspicious] == [("moved", [2])]
+    assert [(one.code, one.first) for one in made.statistics.suspicious] == [
+        ("moved", [2]),
+        ("lookup_moved", [2]),
+    ]
     elsewhere = desk.write(next_file.read_text("cp1252"), "other/articulos-3.csv")
     (desk.at.folder / "other/ids.csv").unlink(missing_ok=True)
     (desk.at.folder / "other/codes.csv").write_text(IDS)
@@ -455,3 +460,31 @@ def test_a_unit_is_read_over_if_the_whole_column_has_it_and_a_person_says_that_i
         "variants",
     )
     assert desk.asked_yes == []
+
+
+def test_a_code_that_its_lookup_leads_elsewhere_since_the_last_import_is_named_once(
+    desk: Desk,
+) -> None:
+    ids = desk.write("ean;product_id;variant_id\nE1;1;1001\nE2;1;1002\nE3;1;1003\n", "ids.csv")
+    desk.columns, desk.yes = {"Barras": None}, True
+    file = desk.write("Barras;PVP\nE2;5\nE1;6\n", "articulos.csv")
+
+    def named() -> list[tuple[str, str, list[int]]]:
+        made = desk.run(file, "variants", push=PushOptions() if desk.answer is False else YES).made
+        assert made is not None
+        return [(one.field, one.code, one.first) for one in made.statistics.suspicious]
+
+    assert named() == [], "nothing was before"
+    ids.write_text("ean;product_id;variant_id\nE1;1;1002\nE2;1;1002\nE3;1;1004\nE4;1;1001\n")
+    file.write_text("Barras;PVP\nE1;6\nE4;7\n")
+    desk.answer = False
+    with pytest.raises(UsageError):
+        named()
+    desk.answer = None
+    assert named() == [("Barras", "lookup_moved", [2])], "nobody agreed before"
+    assert named() == []
+    records = desk.at.folder / ".lookup-records.json"
+    assert b"E1" not in records.read_bytes()
+    assert records.stat().st_mode & 0o077 == 0
+    records.write_text("{")
+    assert named() == [], "a damaged one is no hindrance"
