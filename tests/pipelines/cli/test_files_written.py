@@ -157,7 +157,7 @@ def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_th
         "orderbridge/",
         "$TMPDIR/orderbridge-*",
     )
-    of_others = ("demo/", ".dlt/reviewed.csv")  # tests of their commands
+    of_others = ("demo/", ".dlt/reviewed.csv", ".lookup-records.json")  # tests of their commands
     transient = (
         ".orderbridge-plan-*/",
         ".result-*/",
