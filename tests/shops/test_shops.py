@@ -1,0 +1,58 @@
+"""After its owner has answered, a shop's figures are the truth; before that, no customer and no total is wrong.
+
+Beside each shop stands what cannot be answered yet: these figures may differ, and a test fails once they do not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests import shops
+from tests.shops.judge import judged
+from tests.shops.owners import OWNERS
+from tests.shops.world import Shop
+
+NAMES: Final = tuple(OWNERS)
+NEVER_WRONG: Final = frozenset({"customer", "total", "quantities"})
+UNANSWERABLE: Final[Mapping[str, frozenset[str]]] = {
+    # the total is text with a decimal comma
+    "erp_flat": frozenset({"total"}),
+    # times are in UTC and do not say so; an item of a set has a row of its own and one of the set
+    "magento": frozenset({"day", "lines"}),
+    # times are in UTC and do not say so; customer and product are arrays of id and name
+    "odoo": frozenset({"customer", "day", "products"}),
+    # the total is the sum of the payments; each row is one piece, and several are the line of the truth
+    "olist": frozenset({"total", "lines"}),
+    # a refund is in the status of the payment; a voucher is a row of the lines
+    "shopware": frozenset({"status", "is_sale", "lines"}),
+}
+
+
+def shop_of(name: str) -> Shop:
+    shop: Shop = importlib.import_module(f"tests.shops.{name}").shop()
+    return shop
+
+
+def test_each_shop_has_an_owner_who_answers() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(shops.__path__)}
+    assert modules - {"judge", "owners", "world", "test_shops"} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_nobody_has_answered_is_unknown_rather_than_wrong(name: str, tmp_path: Path) -> None:
+    verdicts = judged(shop_of(name), tmp_path, {})
+    assert not {
+        figure: verdicts.wrong[figure] for figure in verdicts.wrong if figure in NEVER_WRONG
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_after_the_answers_each_figure_is_that_of_the_truth(name: str, tmp_path: Path) -> None:
+    verdicts = judged(shop_of(name), tmp_path, OWNERS[name])
+    assert set(verdicts.those("wrong", "unknown")) == UNANSWERABLE.get(name, frozenset())
