@@ -279,8 +279,9 @@ class TextTable(SourceTable):
             raw = feed.take()
             if self.dialect.separator:
                 raw = tuple(without_padding(raw, self.dialect))
+            # the cells of these are not as they were in the file
             if self.dialect.escape and has_letter_escapes("".join(raw), self.dialect):
-                yield RejectedRow(line, last, "quoting", _ESCAPED, tuple(cells))
+                yield RejectedRow(line, last, "quoting", _ESCAPED)
             elif (
                 last > line
                 and not self.quote_given
@@ -298,7 +299,7 @@ class TextTable(SourceTable):
             ):  # inches, ditto
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
             elif has_second_mark(cells, self.dialect):
-                yield RejectedRow(line, last, "too_long", _SECOND_MARK, tuple(cells))
+                yield RejectedRow(line, last, "too_long", _SECOND_MARK)
             elif is_blank(cells, width):
                 feed.is_ended = True
             else:

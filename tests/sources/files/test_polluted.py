@@ -59,6 +59,7 @@ DAMAGES: dict[str, Damage] = {
     "extra delimiter": put("Perno Llave;", "Perno;Llave;"),
     "broken row": put("Bañera Ácido;", "Bañera\n"),
     "two stray quotes": lambda text: text.replace("05;T", '05;"T').replace("45.00;B", '45.00;"B'),
+    "doubled quote after a stray one": put("A0012;Ácido;", 'A0012"Ácido; 60""";'),
     "text after a quote": put("A0007;", '"A0007"x;'),
     "quote inside a cell": put("A0009;Cañería Llave;", 'A0009;5"Cañería; inox";'),
     "lone return in a cell": put("Tornillo inox;", "Tornillo\rinox;"),
@@ -88,6 +89,10 @@ DAMAGES: dict[str, Damage] = {
     "rule below the header": above("1", "------;------;-----;---;----\n"),
     "repeated header": above("12", HEADER),
     "metadata": over("Empresa;ACME\nFecha;2024-05-01\n\n"),
+    "title as wide as the table": over("Desde;01/05/2024;Hasta;31/05/2024;7\n"),
+    "titles as wide as the table on each page": lambda text: above(
+        "6", "Desde;01/05/2024;Hasta;31/05/2024;7\n"
+    )(f"Desde;01/05/2024;Hasta;31/05/2024;7\n{text}"),
     "footnote": below("\nTotal registros: 14\n"),
     "second table": below("\nCliente;Ciudad;Saldo\n" + "C1;Roma;10\nC2;Pisa;20\n" * 2),
     "second table of equal length": below(
@@ -103,6 +108,7 @@ ALSO_RIGHT = {
 }
 """Rows as some damages leave them."""
 HARMLESS = (
+    "title as wide as the table",
     *(
         "trailing delimiter everywhere",
         "metadata",
