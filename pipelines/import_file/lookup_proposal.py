@@ -51,6 +51,20 @@ class LookupProposal(NamedTuple):
         )
 
 
+class _Key(NamedTuple):
+    """A column of the input and one of the other file, which find `found` of the `lines` that have a code."""
+
+    own: str
+    theirs: str
+    found: int
+    lines: int
+
+    @property
+    def fit(self) -> tuple[int, bool]:
+        """How well they fit: most lines first, then the same name."""
+        return self.found, normalize(self.own) == normalize(self.theirs)
+
+
 def tables_beside(file: Path) -> list[Path]:
     """The tables in the folder of a file, without itself, links elsewhere and private ones, the newest first."""
     folder = file.resolve().parent
@@ -79,11 +93,11 @@ def propose_lookup(
                 continue
             other = open_table(file)
             give = _ids(other, proposed.kind, missing)
-            found = _best_key(lines, _columns(other), give) if give else None
-            if found is not None:
-                own, theirs, count, total = found
-                lookup = Lookup(str(file), file.resolve(), {own: theirs}, give)
-                return LookupProposal(lookup, count, total)
+            keys = _keys(lines, _columns(other), give) if give else iter(())
+            best = max(keys, key=lambda key: key.fit, default=None)
+            if best is not None:
+                lookup = Lookup(str(file), file.resolve(), {best.own: best.theirs}, give)
+                return LookupProposal(lookup, best.found, best.lines)
     return None
 
 
@@ -117,24 +131,10 @@ def _columns(table: SourceTable) -> dict[str, pa.Array]:
     return {name: filled(whole(rows, name)) for name in table.columns}
 
 
-def _best_key(
-    lines: dict[str, pa.Array], others: dict[str, pa.Array], give: dict[str, str]
-) -> tuple[str, str, int, int] | None:
-    """The column of the input and that of the other file which find most lines, and how many of how many."""
-    fitting = [
-        (count, normalize(own) == normalize(theirs), -at, own, theirs, total)
-        for at, (own, theirs, count, total) in enumerate(_keys(lines, others, give))
-    ]
-    if not fitting:
-        return None
-    count, _, _, own, theirs, total = max(fitting)
-    return own, theirs, count, total
-
-
 def _keys(
     lines: dict[str, pa.Array], others: dict[str, pa.Array], give: dict[str, str]
-) -> Iterator[tuple[str, str, int, int]]:
-    """The pairs of columns that find enough lines, each with one record only."""
+) -> Iterator[_Key]:
+    """The pairs of columns that find enough lines, and one record for each."""
     ids = pc.binary_join_element_wise(
         *(pc.fill_null(others[name], "") for name in give.values()), "\x1f"
     )
@@ -143,11 +143,11 @@ def _keys(
     for own, texts in lines.items():
         given = texts.drop_null()
         if len(pc.unique(given)) * 2 <= len(given):
-            continue  # a colour or a family, not a code
+            continue  # a colour or a family, not a code; or an empty column
         for theirs, known in unique.items():
-            count = pc.sum(pc.is_in(given, value_set=known)).as_py() or 0
-            if len(given) and count >= _SHARE * len(given):
-                yield own, theirs, count, len(given)
+            found = pc.sum(pc.is_in(given, value_set=known)).as_py()
+            if found >= _SHARE * len(given):
+                yield _Key(own, theirs, found, len(given))
 
 
 def _unique_keys(texts: pa.Array, ids: pa.Array) -> pa.Array:
