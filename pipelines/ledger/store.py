@@ -13,7 +13,8 @@ import os
 import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -30,7 +31,7 @@ from orderbridge.pipelines.ledger.keys import salted
 from orderbridge.pipelines.ledger.mark import Mark
 from orderbridge.pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
 from orderbridge.pipelines.ledger.schema import VERSION, create_tables, ledger_version
-from orderbridge.sources.disk import disk_errors, open_private, sync
+from orderbridge.sources.disk import disk_errors, file_version, open_private, sync
 from orderbridge.sources.errors import BridgeError, UsageError
 
 _AT: Final = pa.timestamp("us", "UTC")
@@ -117,7 +118,7 @@ class Ledger(AbstractContextManager["Ledger"]):
                 connection.execute("PRAGMA busy_timeout = 10000")
                 version = ledger_version(connection, path)
                 if not readonly:
-                    _check_undamaged(connection, path)
+                    _check_undamaged(path)
                     connection.execute("PRAGMA journal_mode = WAL")
                     connection.execute("PRAGMA synchronous = FULL")
                     create_tables(connection)
@@ -136,13 +137,13 @@ class Ledger(AbstractContextManager["Ledger"]):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Closes the file. Damage that only a query has met is an error of the file, not a bug."""
         self.close()
-        if isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode & 0xFF in _DAMAGE:
+        if isinstance(error, sqlite3.DatabaseError) and _is_damage(error):
             raise damaged(self.path) from error
 
     def check(self) -> None:
         """Raises UsageError for a ledger that is damaged, or not the newest. A large one takes seconds."""
         with _sqlite_errors(self.path):
-            _check_undamaged(self.connection, self.path)
+            _check_undamaged(self.path)
         self.check_newest()
 
     def check_newest(self) -> None:
@@ -424,10 +425,27 @@ def damaged(path: Path, *, is_database: bool = True) -> UsageError:
     )
 
 
-def _check_undamaged(connection: sqlite3.Connection, path: Path) -> None:
+def _check_undamaged(path: Path) -> None:
     """Raises UsageError for a file that the integrity check of SQLite refuses: a row lost in it would be sent again."""
-    if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+    files = (path, path.with_name(f"{path.name}-wal"))
+    if path.exists() and not _is_undamaged(path.absolute(), tuple(map(file_version, files))):
         raise damaged(path)
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error shows that the file is damaged: a text that is not UTF-8 has no code."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return isinstance(error, sqlite3.OperationalError)
+    return code & 0xFF in _DAMAGE
+
+
+@lru_cache(maxsize=2)
+def _is_undamaged(path: Path, versions: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether SQLite finds nothing wrong: once in a process for each version of the ledger and its log."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    return bool(found == ("ok",))
 
 
 @contextmanager
@@ -439,8 +457,8 @@ def _sqlite_errors(subject: Path) -> Iterator[None]:
         ):
             yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # a table or column is not there
-            raise damaged(subject) from None
+        if _is_damage(error) or error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+            raise damaged(subject) from None  # or a table or column is not there
         hint = "Free space, or make the file and its folder writable; then run again."
         reason = _REASONS.get(
             error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}"
@@ -449,7 +467,7 @@ def _sqlite_errors(subject: Path) -> Iterator[None]:
     except UnicodeDecodeError:  # of a text in the file
         raise damaged(subject) from None
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF not in _DAMAGE:
+        if not _is_damage(error):
             raise
         is_database = error.sqlite_errorcode != sqlite3.SQLITE_NOTADB
         raise damaged(subject, is_database=is_database) from None

@@ -24,7 +24,12 @@ from orderbridge.pipelines.ledger.model import (
     UpdatedField,
 )
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
-from orderbridge.pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
+from orderbridge.pipelines.push.listing import (
+    CustomerListing,
+    ReadCustomers,
+    any_spelling,
+    search_keys,
+)
 from orderbridge.pipelines.push.lookups import (
     QUARANTINE,
     UNIDENTIFIED,
@@ -42,6 +47,7 @@ from orderbridge.sources.kinds import KINDS, additive_fields
 from orderbridge.sources.words import VERDICTS, number
 
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
+_RESPELT: Final = "in another spelling, which was created while this push sent the others"
 
 
 ENDS: Final[Mapping[str, Action]] = {
@@ -134,11 +140,15 @@ class Eligibility:
         resend: operations in doubt that may be sent again: updates, and creates that certainly did not happen.
         withheld: operations that are not sent.
         unproven: set if creates wait for a list that is proven complete.
+        absent: creates whose customers a list that is proven complete did not have, when it was first read.
+        alike: ids of customers whose code is that of a create in another spelling, by operation.
     """
 
     resend: set[int] = field(default_factory=set)
     withheld: dict[int, Withheld] = field(default_factory=dict)
     unproven: CoverageError | None = None
+    absent: Set[int] = frozenset()
+    alike: dict[int, set[str]] = field(default_factory=dict)
 
 
 def _claims(ledger: PlanLedger, rules: PushRules) -> dict[int, list[Claim]]:
@@ -224,7 +234,11 @@ def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
 
 
 def assess_creates(
-    plan: Plan, ledger: PlanLedger, rules: PushRules, read_customers: ReadCustomers
+    plan: Plan,
+    ledger: PlanLedger,
+    rules: PushRules,
+    read_customers: ReadCustomers,
+    before: Eligibility | None = None,
 ) -> Eligibility:
     """Settles the doubts that can be settled, and decides what may be sent; nothing is in flight.
 
@@ -232,10 +246,14 @@ def assess_creates(
     absent and that this plan creates. `read_customers` is called at most once, and only if customers are to be created
     or looked up.
 
+    `before` is what the same push knew when it last read the list. What was proven absent then is sent on, unless it is
+    listed by now: customers that somebody else has created since.
+
     Raises:
         AccessError, PlatformError, Stopped: the customers could not be read.
     """
-    eligibility = Eligibility(withheld=withhold_changed(ledger, rules))
+    before = before or Eligibility()
+    eligibility = Eligibility(withheld=withhold_changed(ledger, rules), absent=before.absent)
     withheld = eligibility.withheld
     due = due_doubts(plan, ledger, rules)
     planned = ledger.ids("planned") - set(withheld)
@@ -245,9 +263,8 @@ def assess_creates(
         eligibility.withheld = claimed | withheld
         return eligibility
     keys = {op.id: search_keys(op.keys) for op in plan.operations(planned)}
-    sought = SoughtKeys(
-        ledger.ledger, ledger.host, due, (key for own_keys in keys.values() for key in own_keys)
-    )
+    own = [key for own_keys in keys.values() for key in own_keys]
+    sought = SoughtKeys(ledger.ledger, ledger.host, due, [*own, *any_spelling(own)])
     listing = read_customers(sought)
     for doubt in due:
         found, is_own = look_up(doubt, sought, listing, rules.country), doubt.ledger is ledger
@@ -274,8 +291,15 @@ def assess_creates(
         elif any(key in listing.quarantined_keys for key in keys[one]):
             reason = f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}"
             withheld[one] = Withheld("exists_now", reason, "plan_again")
+        elif alike := listing.find(any_spelling(keys[one])):
+            eligibility.alike[one] = {str(record["id"]) for record in alike}
+            if one in before.absent and eligibility.alike[one] - before.alike.get(one, set()):
+                withheld[one] = Withheld("exists_now", f"{_EXISTS} {_RESPELT}", "plan_again")
     left = planned - set(withheld)
-    if left and not listing.proves_absence and not rules.accept_unproven:
+    if listing.proves_absence or rules.accept_unproven:
+        eligibility.absent = before.absent | left
+    left -= eligibility.absent
+    if left:
         reason, hint = _unproven(listing, plan)
         message = (
             f"{reason}: {number(len(left), 'customer')} not sent, since they may exist already"

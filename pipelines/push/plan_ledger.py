@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self
@@ -32,6 +32,7 @@ from orderbridge.pipelines.ledger.model import (
 )
 from orderbridge.pipelines.ledger.store import FIELDS, Ledger, LedgerError
 from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.push.outcome import is_refusal
 from orderbridge.sources.kinds import KINDS
 
 _CLAIMED: Final = """
@@ -52,6 +53,13 @@ _UNSETTLED: Final = """
     FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
 
+_REFUSED: Final = """
+    SELECT o.id, o.status, o.fields, r.fields FROM operations o
+    JOIN operations r ON r.path = o.path AND r.status = o.status AND r.state = 'rejected' AND r.state_at >= o.doubt_at
+        AND (r.attempts > 1 OR r.code <> '')
+    JOIN plans p ON p.plan = r.plan AND p.host = ?
+    WHERE o.plan = ? AND o.state = 'in_doubt' AND o.attempts = 1 AND o.fields <> ''"""
+REFUSED_SINCE: Final = "the platform has refused the record since, with the same status"
 OVERWRITTEN: Final = "given up: another update has set these fields since"
 
 
@@ -191,6 +199,25 @@ class PlanLedger:
         )
         return [StateChange(number, "abandoned", words=OVERWRITTEN) for (number,) in rows]
 
+    def refused(self, additive: Set[str]) -> list[StateChange]:
+        """The end of updates in doubt that were sent once and refused, where the record was refused as well since.
+
+        What may add to a value is never repeated, so that only another update of the record can show it: one of fields
+        that can be, which was rejected with the same status: after a repeat, or with the platform's error body.
+        """
+        rows = self.ledger.connection.execute(_REFUSED, [self.host, self._plan]).fetchall()
+        refused = {
+            number: status
+            for number, status, fields, other_fields in rows
+            if is_refusal(status)
+            and additive & set(_split(fields))
+            and not additive & set(_split(other_fields))
+        }
+        return [
+            StateChange(number, "rejected", status, words=REFUSED_SINCE, clear=True)
+            for number, status in sorted(refused.items())
+        ]
+
     def recover(self, deadline_s: float, now: float) -> int:
         """Puts the operations that a killed push left in flight in doubt, and returns their number.
 
@@ -209,6 +236,15 @@ class PlanLedger:
         ]
         self.commit(changes, now)
         return len(changes)
+
+    def keep_ids(self, found: Mapping[int, str]) -> None:
+        """Keeps the platform's ids of confirmed creates that have none. Raises UsageError: a disk error."""
+        with self.ledger.transaction() as connection:
+            connection.executemany(
+                "UPDATE operations SET remote_id = ? WHERE plan = ? AND id = ? AND state = 'confirmed'"
+                " AND remote_id IS NULL",
+                [(remote_id, self._plan, number) for number, remote_id in found.items()],
+            )
 
     def commit(self, changes: Sequence[StateChange], at: float) -> None:
         """Commits changes of state in order, all or none; `at` is now, in ledger time.

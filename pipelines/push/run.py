@@ -6,11 +6,12 @@ ends, with the lines confirmed, rejected, in doubt and not sent at that moment.
 
 from __future__ import annotations
 
+import logging
 import math
 import shutil
 from collections.abc import Container, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -29,7 +30,7 @@ from orderbridge.pipelines.push.eligibility import (
     ended,
 )
 from orderbridge.pipelines.push.identity import check_platform, key_digest
-from orderbridge.pipelines.push.listing import CustomerListing, Key, read_customers
+from orderbridge.pipelines.push.listing import CustomerListing, Key, ReadCustomers, read_customers
 from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.model import (
     SETTLE_S,
@@ -62,6 +63,7 @@ from orderbridge.sources.settings import (
     reconcile_settings,
 )
 
+log = logging.getLogger("orderbridge.push")
 PROBES_MAX: Final = 3
 """After too many doubts in a row, what was never sent is tried at this many other places of the plan before the push
 ends: the records may be the cause, and not the platform. Not for what only a person settles."""
@@ -236,6 +238,8 @@ class _PushRun:
         """Writes the results, whatever ended the rounds."""
         result = self.result
         shutil.rmtree(walk_folder(), ignore_errors=True)
+        if self.kind.is_update:
+            self._end_doubts()
         result.stopped = result.stopped or self.hooks.stop.is_set()
         result.error = result.error or self.eligibility.unproven
         settle_times = map(self.ledger.ledger.clock.wall_time, self._settle_times())
@@ -265,14 +269,9 @@ class _PushRun:
             round_number += 1
             self.assessed_at = self.ledger.now()
             if self.kind.is_listed:
-                self.eligibility = assess_creates(
-                    self.plan, self.ledger, self.rules, partial(read_list, *sources)
-                )
-                read_at = self.ledger.now()
-                self.relist_at = read_at + max(RELIST_S, read_at - self.assessed_at)
+                self._assess_creates(partial(read_list, *sources))
             else:
-                for other in PlanLedger.all_unsettled(self.ledger.ledger, self.ledger.host):
-                    other.commit(other.overwritten(), other.now())
+                self._end_doubts()
                 self.eligibility = assess_updates(self.plan, self.ledger, self.rules)
             with self.hooks.defer_signals():
                 sent = self._send()
@@ -295,6 +294,25 @@ class _PushRun:
                 left := max(settle_times) - self.ledger.now()
             ) > 0 and not self.hooks.stop.is_set():
                 self.hooks.stop.wait(min(left, 1.0))
+
+    def _assess_creates(self, read: ReadCustomers) -> None:
+        """Reads the list, and again in later rounds; where that fails then, what was proven absent is sent on."""
+        before = self.eligibility
+        try:
+            self.eligibility = assess_creates(self.plan, self.ledger, self.rules, read, before)
+        except PlatformError as error:
+            if not before.absent:
+                raise
+            log.warning("the list of customers could not be read again: %s", error.message)
+            self.eligibility = replace(before, resend=set())
+        read_at = self.ledger.now()
+        self.relist_at = read_at + max(RELIST_S, read_at - self.assessed_at)
+
+    def _end_doubts(self) -> None:
+        """Ends the doubts of all plans about updates that others have overwritten, or whose record is refused since."""
+        for plan in PlanLedger.all_unsettled(self.ledger.ledger, self.ledger.host):
+            ends = [*plan.overwritten(), *plan.refused(self.rules.additive)]
+            plan.commit(ends, plan.now())
 
     def _is_list_old(self) -> bool:
         """Whether customers may be on the platform by now that were not when their list was read."""

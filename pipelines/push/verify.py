@@ -1,8 +1,8 @@
 """Verify: what a push sent against what the platform has, field by field, for what can be read back.
 
 In: a plan, the ledger, the published warehouse. Out: counts, and `verify.csv` in the plan folder with each field that
-differs. What a list shows can be read back: customers that were created, and updates of the records of a list, by their
-id. The rest is counted as unreadable.
+differs; in the ledger, the ids of customers that their create did not return. What a list shows can be read back:
+customers that were created, and updates of the records of a list, by their id. The rest is counted as unreadable.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,10 +36,11 @@ from orderbridge.pipelines.push.listing import (
 )
 from orderbridge.pipelines.push.passwords import write_private_csv
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.run import ledger_lock
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.sources.contract import CUSTOMER, Record
-from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.errors import ExitCode, LockedError, UsageError
 from orderbridge.sources.http.masking import masked
 from orderbridge.sources.kinds import KINDS, KindName
 from orderbridge.sources.settings import DataSource, ledger_path, reconcile_settings, warehouse_path
@@ -122,6 +124,7 @@ def verify(folder: Path) -> VerifyResult:
         result.verdict, records = _read_records(connection, plan, shown, sent_at, keys, ids)
     listing = CustomerListing(False, result.verdict, records_by_key(records.values(), keys))
     findings: list[Sequence[object]] = []
+    found_ids: dict[int, str] = {}
     for operation, remote_id in sent:
         own_keys = search_keys(operation.keys)
         matches = listing.find(own_keys) or listing.find(any_spelling(own_keys))
@@ -138,6 +141,8 @@ def verify(folder: Path) -> VerifyResult:
             result.outcomes[outcome] += 1
             findings.append((line, number, outcome, remote_id, "", "", ""))
             continue
+        if not remote_id:
+            found_ids[number] = str(matches[0][shown.key])
         differing = differing_fields(operation.body, matches[0], country)
         respelt = _respelt(differing, operation.body, matches[0], remote_id)
         fields = [name for name in differing if name not in respelt]
@@ -152,10 +157,24 @@ def verify(folder: Path) -> VerifyResult:
             both = operation.body[name], matches[0][name]
             values = (json.dumps(value, ensure_ascii=False, default=str) for value in both)
             findings.append((line, number, "differs", matches[0][shown.key], name, *values))
+    _keep_ids(plan, found_ids)
     result.file = plan.folder / VERIFY_FILE
     columns = ("line", "operation", "outcome", f"{kind.singular}_id", "field", "sent", "found")
     write_private_csv(result.file, [columns, *findings], plan.manifest.delimiter)
     return result
+
+
+def _keep_ids(plan: Plan, found: Mapping[int, str]) -> None:
+    """Writes ids that the platform did not return when it created the customers: they are known by them from now on."""
+    if not found:
+        return
+    path = ledger_path()
+    with (
+        suppress(LockedError),
+        ledger_lock(path),
+        Ledger.open(path) as ledger,
+    ):  # else the next time
+        PlanLedger(ledger, plan.manifest.plan_id).keep_ids(found)
 
 
 def _keys_of(operation: PlannedOperation) -> list[Key]:

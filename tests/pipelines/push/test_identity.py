@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from orderbridge.sandbox import Sandbox, SandboxConfig, serve
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.http.client import Client
 from tests.pipelines.bridge import command
-from tests.pipelines.push.plans import QUICK, Place, customer, patch
+from tests.pipelines.push.plans import QUICK, Answering, Place, customer, patch
 
 
 @pytest.fixture
@@ -118,3 +119,22 @@ def test_a_project_without_a_digest_gets_one_silently(at: Place) -> None:
     use(at, at.platform, "the-next-key")
     assert at.code(at.plan([patch(1, 2)])) == 0, "a known customer is on the first page"
     assert at.platform.state.requests == before + 2
+
+
+def test_a_known_customer_is_seen_whatever_the_form_of_its_id_and_of_the_rows_beside_it(
+    at: Place,
+) -> None:
+    assert at.code(at.plan([customer(1)])) == 0
+    with Ledger.open(at.ledger) as ledger:
+        ledger.connection.execute("UPDATE operations SET remote_id = '9'")
+    deep = '{"id": 8, "data": ' + "[" * 150 + "]" * 150 + "}"
+    body = f'{{"data": [{deep}, {{"id": 9.0, "erpCode": "C00001"}}]}}'.encode()
+
+    class Odd(Answering):
+        def get(self, path: str, params: object = None, *, check: Any, **more: object) -> Any:
+            return check(body), None
+
+    client = Odd(lambda *_: None)
+    at.means = replace(at.means, client=lambda settings, stop: client)
+    os.environ["SOURCES__LEGACY__API_KEY"] = "the-next-key"
+    assert at.code(at.plan([patch(1, 1)])) == 0

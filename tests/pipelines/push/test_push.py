@@ -12,7 +12,7 @@ import stat
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.make import PlanOptions, make_plan
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation, file_sha256
 from orderbridge.pipelines.push import passwords, send
+from orderbridge.pipelines.push.listing import CustomerListing, Key
 from orderbridge.pipelines.push.model import SETTLE_S, PushOptions, PushResult
 from orderbridge.pipelines.push.pace import SETBACKS_MAX
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
@@ -1049,26 +1050,67 @@ def test_the_exit_code_is_that_of_the_gravest(at: Place) -> None:
     assert code(lines=Counter({("unsent", "exists_differs"): 1, ("confirmed", "merged"): 1})) == 0
 
 
+@pytest.mark.parametrize("code", ["C00007", "c-7"])
 def test_a_long_push_reads_the_list_again_and_creates_nobody_that_another_project_has_created(
-    at: Place,
+    at: Place, code: str
 ) -> None:
     at.stop_clock()
-    plan = at.plan([customer(n) for n in range(1, 9)])
-    listed = 0
-
-    def on_page(*_: object) -> None:
-        nonlocal listed
-        listed += 1
+    email = "ana7@example.test" if code == "C00007" else "other@example.test"
+    plan = at.plan([customer(n, erpCode=f"C{n:05d}") for n in range(1, 9)])
 
     def on_operation(ended: int, total: int) -> None:
         at.now += 100.0
         if ended == 2:
-            body = {"erpCode": "C00007", "firstName": "Ana", "email": "ana7@example.test"}
-            at.platform.state.add("customers", body)
+            at.platform.state.add("customers", {"erpCode": code, "email": email})
 
-    pushed = at.push(plan, on_operation=on_operation, on_page=on_page)
-    assert pushed.exit_code == 5
+    assert at.code(plan, on_operation=on_operation) == 5
     assert at.codes() == [f"C0000{n}" for n in (1, 2, 3, 4, 5, 6, 8)]
     (row,) = [row for row in results(plan)["unsent"] if row["line"] == "8"]
     assert row["outcome"] == "exists_now"
-    assert listed >= 2
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_list_that_cannot_be_read_or_proven_again_does_not_end_a_long_push(
+    at: Place, *, fails: bool
+) -> None:
+    at.stop_clock()
+    reads = 0
+
+    def read(keys: Container[Key]) -> CustomerListing:
+        nonlocal reads
+        reads += 1
+        if reads == 1:
+            return nobody(keys)
+        if fails:
+            raise Unreachable("gone")
+        return listed([{**customer(7).body, "id": "9"}], keys, is_whole=False)
+
+    at.means = replace(at.means, read_customers=read)
+    plan = at.plan([customer(n) for n in range(1, 9)])
+
+    def on_operation(ended: int, total: int) -> None:
+        at.now += 100.0
+
+    assert at.code(plan, on_operation=on_operation) == (0 if fails else 5)
+    assert reads >= 2
+    assert len(at.codes()) == (8 if fails else 7)
+
+
+def test_a_price_of_a_deleted_variant_is_rejected_once_another_update_shows_that_it_is_gone(
+    at: Place,
+) -> None:
+    at.stop_clock()
+    prices = at.plan([patch(n, n, price=7, repeatable=False) for n in (1, 2, 3)])
+    at.answered(prices, *[REFUSED] * 3)
+    assert at.states(prices) == ["in_doubt"] * 3
+    at.now += 1.0
+    codes = at.plan([patch(1, 1, sku="A"), patch(2, 2, sku="B"), patch(3, 3, sku="C")])
+    other = answer_of(422, state="in_doubt")
+    confirmed = WriteOutcome("answered", 204)
+    at.answered(codes, REFUSED, confirmed, other, REFUSED, other)
+    assert at.states(codes) == ["rejected", "confirmed", "rejected"]
+    assert at.states(prices) == ["rejected", "in_doubt", "in_doubt"], (
+        "one is there, and one was refused for another reason"
+    )
+    assert at.code(prices) == 6
+    assert "refused the record since" in results(prices)["rejected"][0]["words"]

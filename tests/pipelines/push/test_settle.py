@@ -529,3 +529,17 @@ def test_every_field_of_a_create_is_compared_or_named_as_unreadable() -> None:
     assert {
         name for name in names if differing_fields({name: "sent"}, listed)
     } == names - UNREADABLE
+
+
+def test_an_id_that_verify_finds_is_kept_and_the_customer_is_known_by_it_in_any_spelling(
+    at: Place,
+) -> None:
+    real = at.means
+    at.answering(lambda *_: None)
+    assert at.code(plan := at.plan([customer(1)])) == 0
+    assert at.rows(plan)[0].remote_id is None
+    at.means = real
+    record = at.platform.state.add("customers", {**customer(1).body, "erpCode": "c00001"})
+    at.pull("customers")
+    assert verify(plan).spelling == {"erpCode": 1}
+    assert at.rows(plan)[0].remote_id == str(record["id"])

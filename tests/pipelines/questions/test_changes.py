@@ -142,7 +142,7 @@ def test_an_answer_that_accepts_nothing_at_hand_ends_with_2(
     assert shop.code() == 7
     done = run(shop, line)
     assert (done.code, words in done.err) == (2, True), done.err
-    assert AcceptedChanges.read() == AcceptedChanges([], [])
+    assert AcceptedChanges.read() == AcceptedChanges([], [], [])
 
 
 def test_proposals_accept_no_fall_and_an_answer_can_be_withdrawn(shop: Bridge) -> None:
