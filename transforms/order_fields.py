@@ -129,6 +129,7 @@ class FieldChoice:
         findings: the columns of `FINDINGS`.
         questions: about the fields, and the unit of the totals where that is in question.
         has_refunds: the orders have refunds or states of payments beside them.
+        is_in_utc: times without an offset are in UTC, whatever the time zone of the reports.
     """
 
     fields: OrderFields
@@ -141,6 +142,7 @@ class FieldChoice:
     findings: pd.DataFrame = field(default_factory=pd.DataFrame)
     questions: Sequence[Question] = ()
     has_refunds: bool = False
+    is_in_utc: bool = False
 
 
 def choose_fields(

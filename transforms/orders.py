@@ -213,8 +213,8 @@ def orders_part(
         The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
     """
     fields, cancellation, names = choice.fields, choice.cancellation, choice.fields.columns()
-    is_utc = fields.ordered_at is not None and fields.ordered_at.endswith(UTC_NAMES)
-    timezone = "UTC" if is_utc else context.timezone
+    is_named_utc = fields.ordered_at is not None and fields.ordered_at.endswith(UTC_NAMES)
+    timezone = "UTC" if is_named_utc or choice.is_in_utc else context.timezone
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, form)
     total = (
         money(rows["total"], choice.amounts)

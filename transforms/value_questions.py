@@ -18,6 +18,7 @@ from orderbridge.transforms.questions import Answer, Choice, Evidence, Question,
 LOGIN_MODE: Final = "sources.legacy.login_mode"
 DATE_ORDER: Final = "reconcile.date_order"
 TIMEZONE: Final = "reconcile.timezone"
+CLOCK: Final = "reconcile.order_clock"
 COUNTRY: Final = "reconcile.country"
 CURSOR_AFTER_END: Final = "sources.http.cursor_after_end"
 EMPTY_ARRAY: Final = "sources.http.empty_array"
@@ -90,6 +91,27 @@ def zone_question(read: Mapping[str, ReadDates], answer: Answer | None) -> Quest
         naive = ["every time has an offset"]
     words = "; ".join([*naive, "days and months are those of UTC"])
     return question(Evidence(TIMEZONE, (Choice(_UTC, words),), _UTC), answer)
+
+
+def clock_question(
+    nights: Mapping[str, Share], zone: str, answer: Answer | None
+) -> Question | None:
+    """The question by which clock the times of orders are; None where they have an offset, or the zone is UTC.
+
+    Args:
+        nights: for `local` and `utc`, how many orders were made between midnight and six if their times are so.
+        zone: of the reports.
+        answer: in force.
+    """
+    if not any(share.rows for share in nights.values()) or zone == _UTC:
+        return None
+    choices = [
+        Choice(
+            clock, f"{share.hits} of {share.rows} orders were then made from 0:00 to 6:00 in {zone}"
+        )
+        for clock, share in nights.items()
+    ]
+    return question(Evidence(CLOCK, tuple(choices), "local"), answer)
 
 
 def order_question(read: Mapping[str, ReadDates], answer: Answer | None) -> Question | None:

@@ -45,7 +45,7 @@ from orderbridge.transforms.order_columns import texts_of
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
 from orderbridge.transforms.orders import UTC_NAMES
 from orderbridge.transforms.questions import Answer, Evidence
-from orderbridge.transforms.value_questions import DATE_ORDER, TIMEZONE
+from orderbridge.transforms.value_questions import CLOCK, DATE_ORDER, TIMEZONE
 
 _UTC: Final = "UTC"
 _CLOCK: Final = "%H:%M on %Y-%m-%d"
@@ -208,6 +208,24 @@ def _clocks(asked: _Asked) -> Iterator[str]:
                 yield f"  {at.astimezone(ZoneInfo(zone)):{_CLOCK}} in {zone}"
 
 
+def _two_clocks(asked: _Asked) -> Iterator[str]:
+    """When the newest order was made by each of two clocks, with the time zone of the last run."""
+    column = _column_of_dates(asked.warehouse)
+    zone = asked.answer(TIMEZONE)
+    if not column or zone is None:
+        return
+    sql = _NEWEST_TIME.format(column=sql_name(column))
+    rows = from_arrow(asked.warehouse.sql(sql).to_arrow_table())
+    texts = texts_of(rows["written"])
+    in_utc = read_dates(texts, timezone=_UTC).at
+    for order_id, text, at in zip(rows["id"], texts, in_utc, strict=True):
+        if pd.isna(at):
+            return
+        yield f"order {order_id} is written as {text}. What did the clock in {zone.value} show then?"
+        yield f"  {at:{_CLOCK}}, if local"
+        yield f"  {at.astimezone(ZoneInfo(zone.value)):{_CLOCK}}, if utc"
+
+
 def _column_of_dates(warehouse: duckdb.DuckDBPyConnection) -> str:
     """The column of raw.orders with the time of the order; empty where none is known or it is gone."""
     found = warehouse.execute(_COLUMN_OF, [FIELD_QUESTIONS["ordered_at"]]).fetchone()
@@ -330,6 +348,7 @@ _EXAMPLES: Final[Mapping[str, Callable[[_Asked], Iterator[str]]]] = {
     DATE_ORDER: _two_days,
     NOTATION: _both_notations,
     TIMEZONE: _clocks,
+    CLOCK: _two_clocks,
     **dict.fromkeys(_CODED, _shared_codes),
     **dict.fromkeys(GONE, _newest_record),
 }

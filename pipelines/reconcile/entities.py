@@ -194,6 +194,7 @@ def _orders(inputs: StepInputs) -> Entity:
     choice = choose_fields(raw, index, answers, cancelled)
     inputs.findings.add(choice.findings)
     choice = find_refunds(raw, choice)
+    choice = replace(choice, is_in_utc=inputs.settings.orders.clock == "utc")
     assumption = inputs.questions.assumptions.get(STATUSES)
     statuses = OrderStatuses.of(raw, choice, answers.get(STATUSES), assumption, cancelled)
     choice = replace(choice, cancellation=choice.cancellation.with_classes(statuses.classes))

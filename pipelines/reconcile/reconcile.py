@@ -307,7 +307,7 @@ class Reconciling:
                 observed.append(("date_format", f"{name}: {entity.dates.form}"))
                 read[name] = entity.dates
             del entity  # its rows are in the build: they need not be held while the next step works
-        findings.add(ask_about_values(build, questions, read))
+        findings.add(ask_about_values(build, questions, read, settings))
         steps.info("reconciling histories, files of the ERP and findings")
         for history in HISTORIES:
             result.rows[history.name], current = record_history(build, history)

@@ -15,13 +15,16 @@ import pandas as pd
 
 from orderbridge.pipelines.warehouse.questions import RunQuestions
 from orderbridge.sources.settings import ReconcileSettings
+from orderbridge.sources.settings.sections import Clock
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.date_forms import DateOrder
 from orderbridge.transforms.dates import ReadDates
 from orderbridge.transforms.findings import combine_findings, table_finding, to_answer
+from orderbridge.transforms.orders import UTC_NAMES
 from orderbridge.transforms.questions import Answer, Question
 from orderbridge.transforms.value_questions import (
+    CLOCK,
     COUNTRY,
     CURSOR_AFTER_END,
     DATE_ORDER,
@@ -29,6 +32,7 @@ from orderbridge.transforms.value_questions import (
     LOGIN_MODE,
     TIMEZONE,
     FailedRead,
+    clock_question,
     country_question,
     login_question,
     order_question,
@@ -36,6 +40,8 @@ from orderbridge.transforms.value_questions import (
     zone_question,
 )
 
+_NAIVE: Final = "iso_naive"
+"""The form of times without an offset: such as databases write them."""
 _PHONES: Final = """
     SELECT if(phone_digits LIKE '00%', substr(phone_digits, 3, 3), NULL), count(*)
     FROM reconciled.customers WHERE phone_digits IS NOT NULL AND NOT is_missing GROUP BY 1"""
@@ -52,6 +58,13 @@ _FAILED_READS: Final = """
     JOIN last ON o.last_run_id = last.run_id AND starts_with(o.value, last.resource || ': ')
     LEFT JOIN ops.last_read r ON r.resource = last.resource
     WHERE o.what = ? AND last.verdict = 'incomplete' ORDER BY last.resource"""
+_NIGHTS: Final = """
+    WITH times AS (
+        SELECT ordered_at AT TIME ZONE $read_in AS written
+        FROM reconciled.orders WHERE ordered_at IS NOT NULL AND NOT is_missing)
+    SELECT count(*) FILTER (hour(written) < 6),
+        count(*) FILTER (hour((written AT TIME ZONE 'UTC') AT TIME ZONE $zone) < 6), count(*)
+    FROM times"""
 _CONTRADICTED_IN: Final = {
     "customers": "created_at_contradicted",
     "promotions": "dates_contradicted",
@@ -76,20 +89,33 @@ def settings_in_force(
         date_order=cast(DateOrder | None, given(DATE_ORDER)) or settings.date_order,
         timezone=given(TIMEZONE) or settings.timezone,
         country=given(COUNTRY) or settings.country,
+        orders=replace(
+            settings.orders, clock=cast(Clock | None, given(CLOCK)) or settings.orders.clock
+        ),
     )
 
 
 def ask_about_values(
-    build: duckdb.DuckDBPyConnection, questions: RunQuestions, read: Mapping[str, ReadDates]
+    build: duckdb.DuckDBPyConnection,
+    questions: RunQuestions,
+    read: Mapping[str, ReadDates],
+    settings: ReconcileSettings,
 ) -> pd.DataFrame:
-    """Adds the questions that are left when all lists are reconciled. Returns findings: what rows contradict."""
+    """Adds the questions that are left when all lists are reconciled. Returns findings: what rows contradict.
+
+    Args:
+        build: with the reconciled tables.
+        questions: of the run, with the answers in force.
+        read: how the dates of each list were read.
+        settings: in force.
+    """
     answers = questions.answers
     order = order_question(read, answers.get(DATE_ORDER))
     login = _login(build, answers)
     questions.add(
         zone_question(read, answers.get(TIMEZONE)), order, _country(build, answers), login
     )
-    questions.add(*_pages(build, answers))
+    questions.add(_clock(build, settings, read.get("orders"), answers), *_pages(build, answers))
     found: list[pd.DataFrame] = []
     if order is not None and order.state == "contradicted":
         found += _contradicted_dates(order, read)
@@ -108,6 +134,23 @@ def _pages(
         rows = build.execute(_FAILED_READS, [setting.name]).fetchall()
         failed = [FailedRead(*row) for row in rows]
         yield page_question(key, setting.choices, failed, answers.get(key))
+
+
+def _clock(
+    build: duckdb.DuckDBPyConnection,
+    settings: ReconcileSettings,
+    read: ReadDates | None,
+    answers: Mapping[str, Answer],
+) -> Question | None:
+    """Whether times without an offset are by the clock of the zone; no question where a name says that they are UTC."""
+    zone = settings.timezone
+    if zone is None or read is None or read.form != _NAIVE or read.column.endswith(UTC_NAMES):
+        return None
+    read_in = "UTC" if settings.orders.clock == "utc" else zone
+    counted = build.execute(_NIGHTS, {"zone": zone, "read_in": read_in}).fetchall()
+    ((by_clock, in_utc, rows),) = counted
+    nights = {"local": Share(by_clock, rows), "utc": Share(in_utc, rows)}
+    return clock_question(nights, zone, answers.get(CLOCK))
 
 
 def _country(build: duckdb.DuckDBPyConnection, answers: Mapping[str, Answer]) -> Question | None:

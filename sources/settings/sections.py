@@ -27,6 +27,7 @@ from orderbridge.sources.urls import checked_base_url
 Environment = Literal["sandbox", "production"]
 CustomerNotation = Literal["ids", "codes"]
 TotalUnit = Literal["units", "cents"]
+Clock = Literal["local", "utc"]
 DiscountUnit = Literal["amount", "amount_each", "fraction", "percent", "included"]
 DateOrder = Literal["day_first", "month_first"]
 StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
@@ -254,6 +255,15 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         "created_at",
         default=None,
         asks="Which column of raw.orders has the time of the order?",
+        holds_up=_OF_TIMES,
+    )
+    clock: Clock | None = setting(
+        checks.choice(*get_args(Clock)),
+        "`local` or `utc`: whether times of orders without an offset are those of `reconcile.timezone` or in UTC, as "
+        "many databases keep them; local if not set",
+        "utc",
+        default=None,
+        asks="Times of orders have no offset. Are they by the clock of your time zone (local), or in UTC (utc)?",
         holds_up=_OF_TIMES,
     )
     total: str | None = setting(

@@ -68,6 +68,7 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
     "magento": {
         "order_customer_id": "customer_id",
         "order_ordered_at": "created_at",
+        "order_clock": "utc",
         "order_total": "grand_total",
         "order_status": "status",
         "order_statuses": (
@@ -83,6 +84,7 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "odoo": {
         "order_ordered_at": "date_order",
+        "order_clock": "utc",
         "order_total": "amount_total",
         "order_status": "state",
         "order_statuses": "draft=open,sent=open,sale=sale,done=sale,cancel=cancelled",

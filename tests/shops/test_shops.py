@@ -23,10 +23,10 @@ NEVER_WRONG: Final = frozenset({"customer", "total", "quantities"})
 UNANSWERABLE: Final[Mapping[str, frozenset[str]]] = {
     # the total is text with a decimal comma
     "erp_flat": frozenset({"total"}),
-    # times are in UTC and do not say so; an item of a set has a row of its own and one of the set
-    "magento": frozenset({"day", "lines"}),
-    # times are in UTC and do not say so; customer and product are arrays of id and name
-    "odoo": frozenset({"customer", "day", "products"}),
+    # an item of a set has a row of its own and one of the set
+    "magento": frozenset({"lines"}),
+    # customer and product are arrays of id and name
+    "odoo": frozenset({"customer", "products"}),
     # the total is the sum of the payments; each row is one piece, and several are the line of the truth
     "olist": frozenset({"total", "lines"}),
     # a refund is in the status of the payment; a voucher is a row of the lines

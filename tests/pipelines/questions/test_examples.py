@@ -24,6 +24,7 @@ CUSTOMER = "reconcile.order_customer_id"
 NOTATION = "reconcile.order_customer_notation"
 TOTAL = "reconcile.order_total"
 ZONE = "reconcile.timezone"
+CLOCK = "reconcile.order_clock"
 GONE = "finding:orders.values_gone"
 ORDERS = 60
 CUSTOMERS = 20
@@ -58,8 +59,8 @@ def read_all(made: Bridge, *orders: dict[str, Any]) -> PullResult:
     return pull(PullOptions(("customers", "orders"), command="run"), step=Reconciling())
 
 
-def run(made: Bridge, line: str) -> Done:
-    return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder))
+def run(made: Bridge, line: str, **more: str) -> Done:
+    return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder), **more)
 
 
 def shown(made: Bridge, question: str) -> list[str]:
@@ -176,6 +177,35 @@ def test_the_zone_is_shown_by_the_clock_of_an_order_in_each_zone(
     assert [line.strip() for line in lines if ":40 on " in line] == clocks
     assert [line for line in lines if line.startswith(f"  order o028 is written as {written}")]
     assert f"another: orderbridge answer {ZONE} VALUE  # such as Europe/Madrid" in lines
+
+
+def test_times_without_an_offset_are_local_until_somebody_says_that_they_are_in_utc(
+    shop: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Databases keep UTC without saying so: of each two orders one was then made after midnight by the shop's clock."""
+    monkeypatch.setenv("RECONCILE__TIMEZONE", "America/Lima")
+    hours = ("02:10:00", "21:10:00")
+    orders = [order(n, createdAt=f"2026-11-{n + 1:02d} {hours[n % 2]}") for n in range(28)]
+    read_all(shop, *orders)
+    days = "SELECT DISTINCT day(ordered_date) FROM bi.orders WHERE order_id = 'o026'"
+    assert shop.one(days) == 27
+    lines = [
+        line.strip()
+        for line in run(
+            shop, f"questions {CLOCK}", RECONCILE__TIMEZONE="America/Lima"
+        ).out.splitlines()
+    ]
+    assert (
+        "order o027 is written as 2026-11-28 21:10:00. What did the clock in America/Lima show then?"
+        in lines
+    )
+    assert "21:10 on 2026-11-28, if local" in lines
+    assert "16:10 on 2026-11-28, if utc" in lines
+    assert "local  14 of 28 orders were then made from 0:00 to 6:00 in America/Lima" in lines
+    assert "utc    0 of 28 orders were then made from 0:00 to 6:00 in America/Lima" in lines
+    assert run(shop, f"answer {CLOCK} utc", RECONCILE__TIMEZONE="America/Lima").code == 0
+    read_all(shop)
+    assert shop.one(days) == 26, "at ten past nine in the evening of the day before"
 
 
 def test_day_or_month_first_is_shown_by_a_date_that_is_another_day(shop: Bridge) -> None:
