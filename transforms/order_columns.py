@@ -42,6 +42,9 @@ _LOOKED_AT: Final = 100
 _EXAMPLE: Final = re.compile(r"[\w.,:+/-]{1,32}|[0-9][\w .,:+/-]{1,31}")
 """A value that can be shown: a number, code, time or word; neither an e-mail address nor a name of several words."""
 _THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}\.[0-9]{3}"
+_WITH_COMMA: Final = r"-?([0-9]{1,20}|[0-9]{1,3}(\.[0-9]{3}){1,6}),[0-9]+"
+"""An amount with a decimal comma, and with or without points between thousands."""
+_THOUSANDS: Final = r"-?[1-9][0-9]{0,2}(\.[0-9]{3}){1,6}"
 
 
 class RawColumns(Protocol):
@@ -86,11 +89,14 @@ class AmountEvidence:
     Attributes:
         certain: how many values of listed orders are decimal numbers in any notation.
         either: how many are texts such as `1.234`, which may be thousands or decimals.
+        with_comma: how many have a decimal comma.
     """
 
     def __init__(self) -> None:
         self._notation = NotationEvidence()
-        self.certain = self.either = 0
+        self.certain = 0
+        self.either = 0
+        self.with_comma = 0
 
     def add(self, values: Column[Any], others: Column[Any] | None = None) -> None:
         """Examines values of any type; others, of orders that are missing, prove a notation and are not counted."""
@@ -102,6 +108,7 @@ class AmountEvidence:
             self._notation.add(array(examined))
         either = int(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False).sum())
         self.either += either
+        self.with_comma += int(texts.str.fullmatch(_WITH_COMMA).fillna(False).sum())
         self.certain += int(_amounts(texts).count()) - either
 
     @property
@@ -111,8 +118,23 @@ class AmountEvidence:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether there are texts such as `1.234`, and none proves a decimal point."""
-        return bool(self.either) and self._notation.proof in ("ambiguous", "comma")
+        """Whether there are texts such as `1.234`, and none proves a decimal point or comma."""
+        return bool(self.either) and self._notation.proof == "ambiguous"
+
+    @property
+    def is_comma(self) -> bool:
+        """Whether a decimal comma is proven, and no decimal point."""
+        return self._notation.proof == "comma"
+
+    @property
+    def readable(self) -> int:
+        """How many values of listed orders can be read."""
+        count = self.certain
+        if self.is_point or self.is_comma:
+            count += self.either
+        if self.is_comma:
+            count += self.with_comma
+        return count
 
 
 class ColumnFacts:
@@ -172,7 +194,7 @@ class ColumnFacts:
     def _fitting_amounts(self, rows: int) -> tuple[int, str]:
         if self.amounts.is_ambiguous:
             return 0, "texts such as 1.234, thousands or decimals"
-        count = self.amounts.certain + (self.amounts.either if self.amounts.is_point else 0)
+        count = self.amounts.readable
         return count, f"{count} of {rows} are decimal numbers"
 
 
@@ -207,7 +229,8 @@ def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column
 
     Each number of JSON is read, with an exponent or many decimals too; beyond nine decimals it is rounded half up. A
     double is taken as the shortest decimal that it is read from. Texts such as `1.234` are null unless the column
-    proves a decimal point; `evidence` is that of the column that these values are a part of, None: they are all of it.
+    proves a decimal point or comma, those such as `1.234,50` unless it proves a comma; `evidence` is that of the column
+    that these values are a part of, None: they are all of it.
     """
     kind = array(values).type
     if kind == BOOLEAN:
@@ -220,9 +243,18 @@ def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column
         if evidence is None:
             evidence = AmountEvidence()
             evidence.add(values)
-        if not evidence.is_point:
+        if evidence.is_comma:
+            texts = _with_point(texts)
+        elif not evidence.is_point:
             texts = texts.mask(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False))
     return _amounts(texts)
+
+
+def _with_point(texts: Column[Any]) -> Column[Any]:
+    """Amounts of a column that proves a decimal comma, with a decimal point; other texts as they are."""
+    is_written_so = texts.str.fullmatch(f"{_WITH_COMMA}|{_THOUSANDS}").fillna(False)
+    with_point = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    return texts.where(~is_written_so, with_point)
 
 
 def _amounts(texts: Column[Any]) -> Column[Any]:

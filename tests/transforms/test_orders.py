@@ -264,7 +264,9 @@ def test_totals_are_decimal(kind: pa.DataType, totals: list[tuple[Any, str | Non
 @pytest.mark.parametrize(
     ("texts", "totals", "rules"),
     [
-        (["1.234", "12,50", "7"], [None, None, "7"], ["total_notation"]),
+        (["1.234", "12,50", "-7"], ["1234", "12.5", "-7"], ["total_negative"]),
+        (["1.234", "1.234.567,5", "7"], ["1234", "1234567.5", "7"], []),
+        (["1.234", "7", "1,234"], [None, "7", None], ["total_notation"]),
         (["1.234", "1,250.00", "12.5"], ["1.234", None, "12.5"], ["total_unreadable"]),
         (
             ["1.234", "12,50", "12.5"],
@@ -273,7 +275,7 @@ def test_totals_are_decimal(kind: pa.DataType, totals: list[tuple[Any, str | Non
         ),
     ],
 )
-def test_a_decimal_comma_is_no_proof_of_a_point(
+def test_the_column_proves_how_its_totals_are_written(
     texts: list[str], totals: list[str | None], rules: list[str]
 ) -> None:
     """One total over a million made all the thousands of a platform without decimals fractions."""
