@@ -79,7 +79,7 @@ def discount_question(
         return None
     some = lines[is_discounted]
     orders = lines[lines["order_id"].isin(some["order_id"])]
-    counts = {unit: _matches(orders, totals, unit) for unit in _MEANINGS}
+    counts = {unit: orders_that_add_up(orders, totals, unit) for unit in _MEANINGS}
     compared = (
         int(totals.index.isin(orders["order_id"].unique()).sum()) if len(totals.columns) else 0
     )
@@ -157,8 +157,16 @@ def _part(gross: pa.Array, kept: pa.Array, whole: int) -> pa.Array:
     return pc.round(made, 9).cast(MONEY)
 
 
-def _matches(lines: pd.DataFrame, totals: pd.DataFrame, unit: DiscountUnit) -> int:
-    """How many orders come to the column of totals that fits best, if discounts are read so."""
+def orders_that_add_up(
+    lines: pd.DataFrame, totals: pd.DataFrame, unit: DiscountUnit = "included"
+) -> int:
+    """How many orders come to the column of totals that fits best.
+
+    Args:
+        lines: `order_id`, and MONEY by field.
+        totals: columns of numbers that may be the total, with the ids of the orders as the index.
+        unit: how discounts are read.
+    """
     amounts = line_amounts(lines, unit).astype("float64")
     sums = amounts.groupby(lines["order_id"].to_numpy()).sum(min_count=1)
     best = 0

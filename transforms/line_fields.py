@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from typing import Final
 
 import pandas as pd
@@ -16,10 +17,12 @@ import pandas as pd
 from orderbridge.transforms.date_forms import SHARE_MIN
 from orderbridge.transforms.field_evidence import NOT_PROVEN, ExaminedColumns, FieldRule
 from orderbridge.transforms.findings import FINDINGS, combine_findings, table_finding, to_answer
-from orderbridge.transforms.frames import frame
-from orderbridge.transforms.order_columns import AmountEvidence, RawColumns, texts_of
+from orderbridge.transforms.frames import MONEY, constant, frame
+from orderbridge.transforms.line_discounts import orders_that_add_up
+from orderbridge.transforms.order_columns import AmountEvidence, LineColumns, money, texts_of
 from orderbridge.transforms.order_names import LINE_NAMES
 from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+from orderbridge.transforms.total_candidates import ORDERS_MIN
 
 ONE: Final = "one"
 """The answer that each line is one piece, and no column has the quantity."""
@@ -46,6 +49,7 @@ LINE_QUESTIONS: Final = {name: rule.question for name, rule in LINE_RULES.items(
 """The question about each field: the key of its setting."""
 _NEEDED: Final = ("product", "quantity", "unit_price", "line_total")
 """Fields of which two columns that fit and differ are a question, and for which columns of any name are offered."""
+_NO_TOTALS: Final = pd.DataFrame()
 _ANY_NAME: Final = re.compile("")
 AMOUNTS: Final = ("quantity", "unit_price", "line_total", "discount")
 PRODUCT: Final = ("product", "product_name")
@@ -100,16 +104,27 @@ class LineChoice:
     questions: Sequence[Question] = ()
 
 
-def choose_line_fields(lines: RawColumns, answers: Mapping[str, Answer]) -> LineChoice:
+def choose_line_fields(
+    lines: LineColumns, answers: Mapping[str, Answer], totals: pd.DataFrame = _NO_TOTALS
+) -> LineChoice:
     """Decides which columns hold the fields of a line: as answered, else the first of their names that has values.
 
-    Other columns of amounts that have such a name and fit are a question.
+    Another column that has such a name, fits and differs is a question. Of prices and of amounts, the one is proposed
+    with which more orders come to their totals.
+
+    Args:
+        lines: their columns.
+        answers: in force, by the id of their question.
+        totals: columns of some orders that may be the total, as numbers, with the ids of the orders as the index.
     """
     columns = ExaminedColumns.of(lines, LINE_RULES, answers, {})
     asked: dict[str, Question] = {}
     for name, rule in LINE_RULES.items():
         answer = answers.get(rule.question)
-        asked[name] = question(_evidence(name, columns, answer, asked), answer)
+        evidence = _evidence(name, columns, answer)
+        if name in ("unit_price", "line_total"):
+            evidence = _compared(name, lines, columns, evidence, asked["quantity"].value, totals)
+        asked[name] = question(evidence, answer)
     used = LineFields(**{name: one.value for name, one in asked.items()})
     needed = _needed(used)
     amounts = {
@@ -125,9 +140,7 @@ def choose_line_fields(lines: RawColumns, answers: Mapping[str, Answer]) -> Line
     )
 
 
-def _evidence(
-    name: str, columns: ExaminedColumns, answer: Answer | None, asked: Mapping[str, Question]
-) -> Evidence:
+def _evidence(name: str, columns: ExaminedColumns, answer: Answer | None) -> Evidence:
     """The evidence about a field: the first column with one of its names and any value is proposed."""
     named = columns.named(name)
     filled = [column for column in named if columns.facts[column].given]
@@ -154,6 +167,41 @@ def _evidence(
         reason=NOT_PROVEN,
         is_only_proposed=is_only_proposed,
     )
+
+
+def _compared(
+    name: str,
+    lines: LineColumns,
+    columns: ExaminedColumns,
+    evidence: Evidence,
+    quantity: str | None,
+    totals: pd.DataFrame,
+) -> Evidence:
+    """The evidence about a column of prices or amounts where several differ: with which the orders add up."""
+    if evidence.is_proven or evidence.proposal is None or not len(totals.columns):
+        return evidence
+    counts: dict[str, int] = {}
+    for column in dict.fromkeys([evidence.proposal, *columns.fitting[name]]):
+        read = {name: column}
+        if name == "unit_price" and quantity not in (None, ONE):
+            read["quantity"] = str(quantity)
+        some = lines.sample(read)
+        amounts = {field: money(some[field]) for field in read}
+        if quantity == ONE:
+            amounts["quantity"] = constant(Decimal(1), some.index, MONEY)
+        rows = pd.DataFrame(amounts).assign(order_id=some["order_id"])
+        counts[column] = orders_that_add_up(rows[rows["order_id"].isin(totals.index)], totals)
+    best = max(counts, key=lambda column: counts[column])
+    is_better = counts[best] >= ORDERS_MIN and counts[best] > 2 * counts[evidence.proposal]
+    choices: list[Choice] = []
+    for choice in evidence.choices:
+        words = choice.evidence
+        if choice.value in counts:
+            words += f"; with it {counts[choice.value]} of {len(totals)} orders come to their total"
+        choices.append(replace(choice, evidence=words))
+    proposal = best if is_better else evidence.proposal
+    choices.sort(key=lambda choice: choice.value != proposal)
+    return replace(evidence, choices=tuple(choices), proposal=proposal)
 
 
 def _is_rival(name: str, columns: ExaminedColumns, proposal: str | None, other: str) -> bool:

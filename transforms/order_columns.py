@@ -72,6 +72,13 @@ class RawColumns(Protocol):
         """The rows that have a value in a column, by the run that first saw them after an instant, the last first."""
 
 
+class LineColumns(RawColumns, Protocol):
+    """The columns of the raw lines of orders."""
+
+    def sample(self, columns: Mapping[str, str]) -> pd.DataFrame:
+        """The lines of some of the orders: `order_id`, and columns by the name that they get."""
+
+
 class OrderColumns(RawColumns, Protocol):
     """The columns of the raw orders."""
 

@@ -182,12 +182,13 @@ def _orders(inputs: StepInputs) -> Entity:
         inputs.findings.add(lines_findings(lines))
     raw_lines = None
     line_choice = LineChoice()
+    raw = RawOrders.of(inputs.parts)
     if inputs.lines is not None:
-        raw_lines = RawLines.of(inputs.parts, inputs.lines)
+        raw_lines = RawLines.of(inputs.parts, inputs.lines, raw.share)
         check_line_settings(answers, raw_lines.kinds)
-        line_choice = choose_line_fields(raw_lines, answers)
+        line_choice = choose_line_fields(raw_lines, answers, raw.totals())
         inputs.findings.add(line_choice.findings)
-    raw = RawOrders.of(inputs.parts, raw_lines, line_choice)
+        raw = replace(raw, lines=raw_lines, line_choice=line_choice)
     check_settings(answers, raw.kinds)
     index = CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS))
     cancelled = _cancelled_values(inputs.settings)

@@ -39,7 +39,7 @@ _WITH_DISCOUNTS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class RawLines:
-    """The raw lines: the `RawColumns` of those of listed orders.
+    """The raw lines: the `LineColumns` of those of listed orders.
 
     Attributes:
         tables: reads them.
@@ -48,6 +48,7 @@ class RawLines:
         kinds: the type of each column that is read.
         rows: the number of lines of listed orders; of all where no order is listed.
         listed: the condition (SQL) that a line counts.
+        share: a sample has the lines of one order in so many.
     """
 
     tables: Parts
@@ -56,9 +57,10 @@ class RawLines:
     kinds: Mapping[str, pa.DataType]
     rows: int
     listed: str
+    share: int = 1
 
     @classmethod
-    def of(cls, tables: Parts, name: str) -> RawLines:
+    def of(cls, tables: Parts, name: str, share: int = 1) -> RawLines:
         """Those of a raw child table."""
         build = tables.build
         table = tables.numbered(name)
@@ -83,7 +85,7 @@ class RawLines:
         if not rows:
             listed = "true"
             rows = _count(build, table, listed)
-        return cls(tables, table, raw, kinds, rows, listed)
+        return cls(tables, table, raw, kinds, rows, listed, share)
 
     @property
     def keys(self) -> Sequence[str]:
@@ -109,13 +111,13 @@ class RawLines:
         sql = f"SELECT {columns}, count(*) AS row_count FROM {self.table} WHERE {self.listed} GROUP BY ALL"
         return from_arrow(self.tables.build.sql(sql).to_arrow_table())
 
-    def sample(self, columns: Mapping[str, str], share: int = 1) -> pd.DataFrame:
-        """Lines of one order in so many: `order_id`, and columns by the name that they get."""
+    def sample(self, columns: Mapping[str, str]) -> pd.DataFrame:
+        """See `LineColumns`."""
         named = [f"{sql_name(column)} AS {sql_name(name)}" for name, column in columns.items()]
         read = ["order_id", *named]
         sql = f"""
             SELECT {", ".join(read)} FROM {self.table}
-            WHERE {self.listed} AND hash(order_id) % {share} = 0"""
+            WHERE {self.listed} AND hash(order_id) % {self.share} = 0"""
         return from_arrow(self.tables.build.sql(sql).to_arrow_table())
 
 

@@ -36,9 +36,10 @@ from orderbridge.transforms.findings import FINDINGS, table_finding
 from orderbridge.transforms.frames import TEXT, frame, from_arrow
 from orderbridge.transforms.keys import BOOKKEEPING
 from orderbridge.transforms.line_fields import AMOUNTS, LineChoice
-from orderbridge.transforms.order_columns import texts_of
+from orderbridge.transforms.order_columns import money, texts_of
 from orderbridge.transforms.order_fields import FieldChoice
 from orderbridge.transforms.order_lines import LineReading, read_amounts
+from orderbridge.transforms.order_names import ORDER_NAMES
 from orderbridge.transforms.orders import (
     ORDER_CUSTOMERS,
     ORDERS,
@@ -125,19 +126,30 @@ class RawOrders:
         """See `OrderColumns`."""
         return self.line_choice.fields.discount
 
+    @property
+    def share(self) -> int:
+        """Of so many orders, one is in a sample."""
+        return self.rows // COMPARED_ROWS + 1
+
+    def totals(self) -> pd.DataFrame:
+        """Columns of the sample that have a name of the total, as numbers, with the ids as the index."""
+        names = [name for name in ORDER_NAMES["total"] if name in self.kinds]
+        some, _ = self.sample(names)
+        numbers = {name: money(some[name]).astype("float64") for name in names}
+        return pd.DataFrame(numbers).set_axis(some["id"], axis="index")
+
     def sample(self, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """See `OrderColumns`."""
         columns = ", ".join(["id", *map(sql_name, names)])
-        share = self.rows // COMPARED_ROWS + 1
         sql = f"""
             SELECT {columns} FROM {self.name}
-            WHERE _missing_since IS NULL AND hash(id) % {share} = 0"""
+            WHERE _missing_since IS NULL AND hash(id) % {self.share} = 0"""
         rows = from_arrow(self.tables.build.sql(sql).to_arrow_table())
         if self.lines is None:
             return rows, frame({"order_id": TEXT})
         fields = self.line_choice.fields
         read = {name: column for name, column in fields.columns().items() if name in AMOUNTS}
-        lines = self.lines.sample(read, share)
+        lines = self.lines.sample(read)
         amounts = read_amounts(lines, LineReading.of(self.line_choice))
         return rows, amounts.assign(order_id=lines["order_id"])
 

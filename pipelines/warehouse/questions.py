@@ -17,7 +17,7 @@ import msgspec
 
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.accepted import Accepted
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
 from orderbridge.sources import __version__
 from orderbridge.transforms.amount_unit import CENTS, UNIT, UNITS
 from orderbridge.transforms.chance import Share
@@ -25,6 +25,7 @@ from orderbridge.transforms.customer_evidence import NOTATION
 from orderbridge.transforms.line_discounts import DISCOUNT_UNIT
 from orderbridge.transforms.line_fields import LINE_QUESTIONS
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
+from orderbridge.transforms.order_names import LINE_NAMES
 from orderbridge.transforms.questions import ANY_RIVAL, ASSUMPTION, Answer, Evidence, Question
 from orderbridge.transforms.total_candidates import SUM_OF_LINES
 
@@ -193,7 +194,29 @@ def _pinned(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
         pinned[UNIT] = Answer(unit, ASSUMPTION, last.at, about=last.columns["total"])
     if "lines" in last.columns:
         pinned[DISCOUNT_UNIT] = Answer("included", ASSUMPTION, last.at)
+        pinned |= _pinned_lines(build, last.columns["lines"], last.at)
         pinned.setdefault(UNIT, Answer(UNITS, ASSUMPTION, last.at, about=SUM_OF_LINES))
+    return pinned
+
+
+def _pinned_lines(
+    build: duckdb.DuckDBPyConnection, table: str, at: datetime | None
+) -> dict[str, Answer]:
+    """The columns of lines that 0.3 used: the first of their names with a value of a listed order."""
+    if table not in table_names(build, "raw"):
+        return {}
+    columns = columns_of(build, f"raw.{sql_name(table)}")
+    pinned: dict[str, Answer] = {}
+    for field, question in LINE_QUESTIONS.items():
+        named = [name for name in LINE_NAMES[field] if name in columns and field != "discount"]
+        if not named:
+            continue
+        counts = ", ".join(f"count({sql_name(name)})" for name in named)
+        sql = f"SELECT {counts} FROM raw.{sql_name(table)} WHERE _missing_since IS NULL"
+        (row,) = build.execute(sql).fetchall()
+        filled = [name for name, count in zip(named, row, strict=True) if count]
+        if filled:
+            pinned[question] = Answer(filled[0], ASSUMPTION, at)
     return pinned
 
 

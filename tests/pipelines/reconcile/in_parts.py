@@ -173,8 +173,10 @@ def choose_fields(
         tables["raw__orders__lines"] = lines.assign(**absent)
     with build_of(None, **tables) as build:
         raw_lines = None if lines is None else RawLines.of(build, "orders__lines")
-        of_lines = None if raw_lines is None else choose_line_fields(raw_lines, in_force)
-        raw = RawOrders.of(build, raw_lines, of_lines)
+        raw = RawOrders.of(build)
+        if raw_lines is not None:
+            of_lines = choose_line_fields(raw_lines, in_force, raw.totals())
+            raw = RawOrders.of(build, raw_lines, of_lines)
         return choose(raw, CustomerIndex.of(customers), in_force, cancelled_values)
 
 
