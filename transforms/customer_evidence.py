@@ -53,6 +53,8 @@ def customer_evidence(
     proposed = candidates.proposed()
     proposal = proposed.column
     listed = sorted(named, key=lambda name: (name != proposal, name not in candidates.fitting))
+    if proposal is None and not proposed.rivals:
+        listed = [*_of_other_names(orders, index, columns, named), *listed]
     choices = columns.choices("customer_id", listed, proposal, answers.get(CUSTOMER))
     return Evidence(
         CUSTOMER,
@@ -63,6 +65,19 @@ def customer_evidence(
         reason=NOT_PROVEN,
         rivals=proposed.rivals,
     )
+
+
+def _of_other_names(
+    orders: OrderColumns, index: CustomerIndex, columns: ExaminedColumns, named: Sequence[str]
+) -> list[str]:
+    """The columns whose values are known customers, though their names do not say so: they are offered to people."""
+    candidates = _Candidates(orders, index, None)
+    for name in columns.names:
+        if name not in named:
+            words, examples = candidates.examine(name)
+            if name in candidates.fitting:
+                columns.evidence[name], columns.examples[name] = words, examples
+    return [*candidates.fitting]
 
 
 def _given_notation(answers: Mapping[str, Answer]) -> CustomerNotation | None:

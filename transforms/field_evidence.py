@@ -19,6 +19,8 @@ from orderbridge.transforms.questions import Answer, Choice, is_broken
 FILLED_SHARE_MIN: Final = 0.9
 """Share of the orders that must have a date and a status, and a value in any column that is kept."""
 NOT_PROVEN: Final = "no column is proven"
+_DATE: Final = re.compile(r"\d{4}-?\d\d-?\d\d|\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}|1\d{9}(\d{3})?$")
+"""Texts that are dates or times, in whatever form."""
 _OFFERED_MAX: Final = 8
 """So many columns are offered where none has a known name."""
 
@@ -123,25 +125,29 @@ class ExaminedColumns:
         count, self.evidence[column] = self.facts[column].fitting(rule.kind, self.rows)
         return bool(count) and count >= rule.share_min * self.rows
 
-    def others(self, field: str, name: re.Pattern[str]) -> list[str]:
+    def others(self, field: str, related: re.Pattern[str] | None = None) -> list[str]:
         """Columns without a name of a field that may hold it by their values, in the first part of the table.
 
         They are offered to people where no column has one of its names.
 
         Args:
             field: its name.
-            name: what their names have to contain.
+            related: what the names contain that come first. A text without such a name has to be a date.
         """
         kind = self.rules[field].kind
-        candidates = [one for one in self.names if one not in self.facts and name.search(one)]
+        candidates = [one for one in self.names if one not in self.facts]
         facts = _read(self.table, {one: {kind} for one in candidates}, parts=1)
         found: list[str] = []
         for one, of_column in facts.items():
             rows = of_column.rows
             count, words = of_column.fitting(kind, rows)
-            if count and count >= self.rules[field].share_min * rows:
+            is_related = related is None or related.search(one) is not None
+            is_like = kind != "text" or is_related or all(map(_DATE.match, of_column.examples))
+            if count and is_like and count >= self.rules[field].share_min * rows:
                 self.evidence[one], self.examples[one] = words, of_column.examples
                 found.append(one)
+        if related is not None:
+            found.sort(key=lambda one: related.search(one) is None)
         return found[:_OFFERED_MAX]
 
     def given(self, column: str) -> str:

@@ -6,7 +6,6 @@ evidence of each column that may hold it, the columns that are used, and finding
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
@@ -50,7 +49,6 @@ LINE_QUESTIONS: Final = {name: rule.question for name, rule in LINE_RULES.items(
 _NEEDED: Final = ("product", "quantity", "unit_price", "line_total")
 """Fields of which two columns that fit and differ are a question, and for which columns of any name are offered."""
 _NO_TOTALS: Final = pd.DataFrame()
-_ANY_NAME: Final = re.compile("")
 AMOUNTS: Final = ("quantity", "unit_price", "line_total", "discount")
 PRODUCT: Final = ("product", "product_name")
 
@@ -149,7 +147,7 @@ def _evidence(name: str, columns: ExaminedColumns, answer: Answer | None) -> Evi
     proposal = filled[0] if filled else None
     listed = filled or named
     if not listed and name in _NEEDED:
-        listed = columns.others(name, _ANY_NAME)
+        listed = columns.others(name)
     choices = [*columns.choices(name, listed, proposal, None if _is_one(answer) else answer)]
     others = [column for column in columns.fitting[name] if column != proposal]
     is_proven = not any(_is_rival(name, columns, proposal, other) for other in others)

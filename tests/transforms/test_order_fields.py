@@ -359,15 +359,19 @@ def test_totals_that_differ_in_few_orders_are_a_question() -> None:
 
 
 def test_columns_of_values_that_fit_are_offered_where_no_name_is_known() -> None:
-    choice = choose_fields(orders("money: paid_value; when: sent_on"), CUSTOMERS)
+    columns = "money: totped paid_value; when: fecped sent_on; code: codcli; other: note"
+    choice = choose_fields(orders(columns), CUSTOMERS)
     offered = {
         one.id: [(choice.value, choice.evidence) for choice in one.evidence.choices]
         for one in choice.questions
     }
     assert offered[FIELD_QUESTIONS["total"]] == [
-        ("paid_value", "20 of 20 are decimal numbers; such as 0.5, 1.5, 2.5")
+        ("paid_value", "20 of 20 are decimal numbers; such as 0.5, 1.5, 2.5"),
+        ("totped", "20 of 20 are decimal numbers; such as 0.5, 1.5, 2.5"),
     ]
-    assert [value for value, _ in offered[FIELD_QUESTIONS["ordered_at"]]] == ["sent_on"]
+    assert [value for value, _ in offered[FIELD_QUESTIONS["ordered_at"]]] == ["sent_on", "fecped"]
+    assert [value for value, _ in offered[FIELD_QUESTIONS["customer_id"]]] == ["codcli"]
+    assert not choice.fields.columns(), "no name, no proposal"
 
 
 @pytest.mark.parametrize(
