@@ -64,12 +64,22 @@ RULES: Final = {
     ),
 }
 """How the columns of the fields are recognized, but that of the customer: see `customer_evidence`."""
+CHARGES: Final = {
+    "tax": FieldRule("reconcile.order_tax", ORDER_NAMES["tax"], "amount", SHARE_MIN),
+    "shipping": FieldRule("reconcile.order_shipping", ORDER_NAMES["shipping"], "amount", SHARE_MIN),
+}
+"""What a total may have in it. Nobody is asked: without an answer, revenue is gross."""
 _EXPECTED: Final = ("customer_id", "ordered_at", "total")
 """Fields that every order should have; a status or a currency may not exist."""
 FIELD_QUESTIONS: Final = {
     name: CUSTOMER if name == "customer_id" else RULES[name].question for name in ORDER_FIELDS
 }
 """The question about each field: the key of its setting."""
+COLUMN_QUESTIONS: Final = {
+    **FIELD_QUESTIONS,
+    **{name: rule.question for name, rule in CHARGES.items()},
+}
+"""The questions whose answer is a column of the raw orders, by field."""
 _NO_ANSWERS: Final[Mapping[str, Answer]] = MappingProxyType({})
 
 
@@ -83,6 +93,7 @@ class OrderFields:
         total: its amount.
         order_status: its status, in the platform's words.
         currency: of the amount.
+        tax, shipping: of the amount, see `CHARGES`.
         is_in_cents: the totals are hundredths of the unit of the currency.
     """
 
@@ -91,11 +102,13 @@ class OrderFields:
     total: str | None = None
     order_status: str | None = None
     currency: str | None = None
+    tax: str | None = field(default=None, kw_only=True)
+    shipping: str | None = field(default=None, kw_only=True)
     is_in_cents: bool = field(default=False, kw_only=True)
 
     def columns(self) -> dict[str, str]:
         """The known columns by field."""
-        columns = {name: getattr(self, name) for name in ORDER_FIELDS}
+        columns = {name: getattr(self, name) for name in (*ORDER_FIELDS, *CHARGES)}
         return {name: value for name, value in columns.items() if value is not None}
 
 
@@ -123,6 +136,7 @@ class FieldChoice:
         amounts: what the values of the column of totals prove about their notation.
         is_shown_by_lines: the lines show that totals are hundredths. Else cents are those of the currency.
         lines: what the amounts of lines are.
+        charges: of the columns of tax and shipping, what their values prove about their notation.
         cancellation: how it is read whether an order is cancelled.
         unknown: why customers, dates or totals are not known, by field.
         evidence: of every column that was examined: names and counts, no values.
@@ -137,6 +151,7 @@ class FieldChoice:
     cancellation: Cancellation = field(default_factory=Cancellation)
     is_shown_by_lines: bool = True
     lines: LineUnits = LineUnits()
+    charges: Mapping[str, AmountEvidence] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, str] = field(default_factory=dict)
     findings: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -168,7 +183,8 @@ def choose_fields(
         name: set() if kind == "time" else {"words"}
         for name, kind in related_columns(orders.kinds, None).items()
     }
-    columns = ExaminedColumns.of(orders, RULES, answers, words)
+    charges = {name: rule for name, rule in CHARGES.items() if rule.question in answers}
+    columns = ExaminedColumns.of(orders, {**RULES, **charges}, answers, words)
     columns.fitting["order_status"] = status_columns(
         columns.fitting["order_status"],
         {name: of_column.words for name, of_column in columns.facts.items()},
@@ -177,7 +193,11 @@ def choose_fields(
     asked = _asked(orders, customers, columns, totals, answers)
     unit = _unit(asked, columns, totals, answers)
     is_unit_known = unit is None or unit.value is not None
-    used = {name: asked[name].value for name in ORDER_FIELDS}
+    of_charges = {
+        name: question(_evidence(name, columns, answers[rule.question]), answers[rule.question])
+        for name, rule in charges.items()
+    }
+    used = {name: one.value for name, one in {**asked, **of_charges}.items()}
     unknown = _unknown(columns, asked)
     if unit is not None and used["total"] is not None and not is_unit_known:
         unknown["total"] = f"total: {used['total']} is in units or in cents: {unit.reason}"
@@ -185,7 +205,7 @@ def choose_fields(
     status = asked["order_status"].value
     cancellation, doubt = _cancellation(orders, columns.facts, status, cancelled_values)
     found = [
-        *_field_findings(columns, asked),
+        *_field_findings(columns, {**asked, **of_charges}),
         *_unit_findings(unit, asked["total"].value, totals),
         *_total_findings(used["total"], columns, totals),
     ]
@@ -209,7 +229,12 @@ def choose_fields(
         unknown=unknown,
         evidence=columns.evidence,
         findings=combine_findings(found),
-        questions=_questions(columns, asked, unit, discount),
+        charges={
+            name: columns.facts[one.value].amounts
+            for name, one in of_charges.items()
+            if one.value in columns.facts
+        },
+        questions=_questions(columns, asked, unit, discount, *of_charges.values()),
     )
 
 
@@ -340,8 +365,7 @@ def _field_findings(
     columns: ExaminedColumns, asked: Mapping[str, Question]
 ) -> Iterator[pd.DataFrame]:
     """The answers that are contradicted, and the fields that every order should have and that are not known."""
-    for name in ORDER_FIELDS:
-        one = asked[name]
+    for name, one in asked.items():
         if one.state == "contradicted":
             detail = to_answer(f"{name}: {one.reason}", one.id)
             yield table_finding("orders", "field_changed", detail, name)

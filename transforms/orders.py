@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 import pandas as pd
@@ -52,7 +53,7 @@ from orderbridge.transforms.frames import (
     typed,
 )
 from orderbridge.transforms.order_columns import money, texts_of
-from orderbridge.transforms.order_fields import FieldChoice
+from orderbridge.transforms.order_fields import CHARGES, FieldChoice
 from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
 from orderbridge.transforms.texts import without_blank
 
@@ -71,6 +72,8 @@ ORDERS: Final = {
     "is_missing": BOOLEAN,
     "ordered_date": DATE,
     "unknown_because": TEXT,
+    "tax_in_total": MONEY,
+    "shipping_in_total": MONEY,
 }
 """The columns that every reconciled order has; those of the raw orders follow."""
 SHARE_FALL_MAX: Final = 0.1
@@ -222,8 +225,11 @@ def orders_part(
         else constant(None, rows.index, MONEY)
     )
     currency = _texts(rows, "currency").str.upper()
+    amounts = {"total": total, **_charges(rows, choice)}
     if fields.is_in_cents:
-        total = in_units(total, None if choice.is_shown_by_lines else currency)
+        divided_by = None if choice.is_shown_by_lines else currency
+        amounts = {name: in_units(values, divided_by) for name, values in amounts.items()}
+    total = amounts.pop("total")
     said = {name: _texts(rows, f"{WITNESS}{name}") for name in cancellation.witnesses}
     status = _texts(rows, "order_status")
     status_class, disputed = cancellation.read(said, status)
@@ -237,6 +243,7 @@ def orders_part(
     ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
         total=total,
+        **{f"{name}_in_total": values for name, values in amounts.items()},
         order_status=status,
         status_class=status_class,
         is_cancelled=_is_of_class(status_class, LOST),
@@ -297,6 +304,18 @@ def orders_part(
 def has_midnights_only(texts: Column[Any]) -> bool:
     """Whether each of the times is midnight in UTC: the column holds dates, which are the same day in every zone."""
     return bool(texts.dropna().str.fullmatch(_MIDNIGHT_IN_UTC).all())
+
+
+def _charges(rows: pd.DataFrame, choice: FieldChoice) -> dict[str, Column[Any]]:
+    """Tax and shipping of the totals (MONEY): 0 where the column has no value, null where none is answered."""
+    nothing = constant(None, rows.index, MONEY)
+    charges: dict[str, Column[Any]] = {}
+    for name in CHARGES:
+        charges[name] = nothing
+        if name in choice.charges:
+            read = money(rows[name], choice.charges[name])
+            charges[name] = read.mask(texts_of(rows[name]).isna(), Decimal(0))
+    return charges
 
 
 def orders_findings(

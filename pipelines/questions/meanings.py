@@ -43,7 +43,7 @@ from orderbridge.sources.settings import (
 )
 from orderbridge.sources.settings.setting import SETTINGS, Setting
 from orderbridge.transforms.line_fields import LINE_QUESTIONS, ONE
-from orderbridge.transforms.order_fields import FIELD_QUESTIONS
+from orderbridge.transforms.order_fields import COLUMN_QUESTIONS, FIELD_QUESTIONS
 from orderbridge.transforms.questions import (
     Answer,
     Choice,
@@ -248,7 +248,7 @@ def _known_names(
 ) -> tuple[str, Sequence[str]] | None:
     """What the value of an answer has to be, and the names that are there; None: any value."""
     tables = [name for name in table_names(warehouse, "raw") if name.startswith("orders__")]
-    if key in FIELD_QUESTIONS.values():
+    if key in COLUMN_QUESTIONS.values():
         return "a column of raw.orders", [*columns_of(warehouse, "raw.orders")]
     if key == LINES:
         return "a child table of raw.orders", tables

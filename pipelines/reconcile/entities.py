@@ -55,7 +55,7 @@ from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
 from orderbridge.transforms.line_fields import LineChoice, LineFields, choose_line_fields
 from orderbridge.transforms.order_fields import (
-    FIELD_QUESTIONS,
+    COLUMN_QUESTIONS,
     ORDER_FIELDS,
     choose_fields,
 )
@@ -229,7 +229,7 @@ def _orders(inputs: StepInputs) -> Entity:
     used = choice.fields.columns()
     proposed: dict[str, str] = {}
     for name, column in used.items():
-        answer = answers.get(FIELD_QUESTIONS[name])
+        answer = answers.get(COLUMN_QUESTIONS[name])
         if answer is None or answer.is_assumption:
             proposed[name] = choice.evidence.get(column, "used by the last run")
     return Entity(

@@ -23,7 +23,7 @@ from orderbridge.sources.words import number
 from orderbridge.transforms.findings import FINDINGS, table_finding, to_answer
 from orderbridge.transforms.frames import frame
 from orderbridge.transforms.line_fields import LINE_QUESTIONS, ONE
-from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice
+from orderbridge.transforms.order_fields import COLUMN_QUESTIONS, FieldChoice
 from orderbridge.transforms.order_lines import lines_tables
 from orderbridge.transforms.orders import OrderCustomers
 from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
@@ -36,7 +36,7 @@ _LISTED: Final = "SELECT count(*) FROM raw.{} WHERE _missing_since IS NULL"
 
 def check_settings(answers: Mapping[str, Answer], columns: Collection[str]) -> None:
     """Checks the columns of orders that settings name. Raises UsageError for one that the raw orders do not have."""
-    for key in FIELD_QUESTIONS.values():
+    for key in COLUMN_QUESTIONS.values():
         answer = answers.get(key)
         is_column = answer is None or answer.value in columns or answer.value == SUM_OF_LINES
         if answer is not None and _is_set(answer) and not is_column:

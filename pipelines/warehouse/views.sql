@@ -29,7 +29,12 @@ SELECT o.order_id, o.ordered_at, o.ordered_date, o.customer_id,
     CASE WHEN c.price_list_status = 'default' THEN 'default' ELSE c.price_list_name END AS price_list_name, o.order_status,
     o.is_cancelled, o.currency, CAST(o.total AS DECIMAL(38, 2)) AS total,
     CAST(CASE WHEN o.is_sale THEN o.total WHEN NOT o.is_sale THEN 0 END AS DECIMAL(38, 2)) AS revenue,
-    o.unknown_because, o.status_class, o.is_sale, CAST(o.refunded AS DECIMAL(38, 2)) AS refunded
+    o.unknown_because, o.status_class, o.is_sale, CAST(o.refunded AS DECIMAL(38, 2)) AS refunded,
+    CAST(o.tax_in_total AS DECIMAL(38, 2)) AS tax_in_total,
+    CAST(o.shipping_in_total AS DECIMAL(38, 2)) AS shipping_in_total,
+    CAST(CASE WHEN coalesce(o.tax_in_total, o.shipping_in_total) IS NULL THEN NULL
+        WHEN o.is_sale THEN o.total - coalesce(o.tax_in_total, 0) - coalesce(o.shipping_in_total, 0)
+        WHEN NOT o.is_sale THEN 0 END AS DECIMAL(38, 2)) AS net_revenue
 FROM reconciled.orders o LEFT JOIN reconciled.customers c ON c.customer_id = o.customer_id
 WHERE NOT o.is_missing;
 

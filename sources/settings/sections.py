@@ -282,6 +282,22 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         asks="Are the totals in units of the currency, or in cents (hundredths)?",
         holds_up=_OF_TOTALS,
     )
+    tax: str | None = setting(
+        _COLUMN,
+        "column with the tax that is in the total; without it, revenue is gross",
+        "total_tax",
+        default=None,
+        asks="Which column of raw.orders has the tax that is in the total?",
+        holds_up=("bi.orders.tax_in_total", "bi.orders.net_revenue"),
+    )
+    shipping: str | None = setting(
+        _COLUMN,
+        "column with the shipping that is in the total; without it, revenue is gross",
+        "shipping_total",
+        default=None,
+        asks="Which column of raw.orders has the shipping that is in the total?",
+        holds_up=("bi.orders.shipping_in_total", "bi.orders.net_revenue"),
+    )
     status: str | None = setting(
         _COLUMN,
         "column with the status; detected if not set",

@@ -350,6 +350,22 @@ def test_the_currency_beside_the_total_is_preferred_and_that_of_the_buyer_is_ask
     assert choose_fields(unknown, CUSTOMERS).fields.currency is None
 
 
+def test_tax_and_shipping_are_used_where_answered_and_asked_of_nobody() -> None:
+    rows = orders("money: total; four: total_tax shipping_total")
+    choice = choose_fields(rows, CUSTOMERS)
+    assert (choice.fields.tax, choice.fields.shipping) == (None, None)
+    assert not {"reconcile.order_tax", "reconcile.order_shipping"} & {
+        one.id for one in choice.questions
+    }
+    answered = {"reconcile.order_tax": Answer("total_tax", "x", NIGHT)}
+    choice = choose_fields(rows, CUSTOMERS, answered=answered)
+    assert (choice.fields.tax, set(choice.charges)) == ("total_tax", {"tax"})
+    gone = choose_fields(rows.drop(columns="total_tax"), CUSTOMERS, answered=answered)
+    assert "total_tax is gone" in next(
+        one.reason for one in gone.questions if one.id == "reconcile.order_tax"
+    )
+
+
 def test_totals_that_differ_in_few_orders_are_a_question() -> None:
     rows = orders("money: total_price current_total_price")
     rows["current_total_price"] = rows["total_price"].where(rows.index != 30, 1.0)

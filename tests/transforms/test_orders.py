@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import product
@@ -298,6 +299,23 @@ def test_amounts_in_the_smallest_unit_are_divided_by_the_decimals_of_their_curre
     currencies = column(pa.array(["EUR", "JPY", "KWD", "EUR", None]))
     made = values(in_units(amounts, currencies).to_frame())
     assert made == [Decimal("19.99"), Decimal(1999), Decimal("1.999"), None, Decimal("0.07")]
+
+
+def test_tax_and_shipping_of_a_total_are_columns_that_somebody_names() -> None:
+    fields = OrderFields(total="sum", tax="vat", shipping="freight")
+    kinds = {"sum": MONEY, "vat": TEXT, "freight": MONEY}
+    rows = [{"sum": "121", "vat": "21.00", "freight": "5"}, {"sum": "10"}, {"sum": "9", "vat": "x"}]
+    result = made(*rows, fields=fields, kinds=kinds)
+    assert values(result.orders, "tax_in_total", "shipping_in_total") == [
+        (21, 5),
+        (0, 0),
+        (None, 0),
+    ]
+    in_cents = replace(fields, is_in_cents=True)
+    result = made(rows[0], fields=in_cents, kinds=kinds)
+    assert values(result.orders, "total", "tax_in_total") == [(Decimal("1.21"), Decimal("0.21"))]
+    unnamed = made(rows[0], fields=OrderFields(total="sum"), kinds=kinds)
+    assert values(unnamed.orders, "tax_in_total", "shipping_in_total") == [(None, None)]
 
 
 def test_dates_and_totals_that_cannot_be_right_are_found() -> None:

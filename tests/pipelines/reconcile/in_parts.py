@@ -36,6 +36,7 @@ from orderbridge.transforms.keys import BOOKKEEPING
 from orderbridge.transforms.line_fields import choose_line_fields
 from orderbridge.transforms.order_columns import AmountEvidence, texts_of
 from orderbridge.transforms.order_fields import (
+    CHARGES,
     FIELD_QUESTIONS,
     FieldChoice,
     LineUnits,
@@ -114,7 +115,10 @@ def orders(
     classes = classes_in_force(proposed_classes(known, {}, {}), None)
     alone = cancelled_values is not None
     cancellation = Cancellation.of(status, {}, is_status_alone=alone).with_classes(classes)
-    choice = FieldChoice(fields, amounts, cancellation)
+    charges = {name: AmountEvidence() for name in CHARGES if getattr(fields, name) is not None}
+    for name, evidence in charges.items():
+        evidence.add(raw[getattr(fields, name)])
+    choice = FieldChoice(fields, amounts, cancellation, charges=charges)
     with build_of(part_rows, raw__orders=raw, **children) as tables:
         of_build = RawOrders.of(tables)
         choice = find_refunds(of_build, choice)
