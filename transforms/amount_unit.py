@@ -58,35 +58,38 @@ def unit_question(
     given = values[np.nan_to_num(values) != 0]
     is_named = _OF_CENTS.search(total) is not None
     are_whole = _are_whole(given) and _are_whole(line_amounts[~np.isnan(line_amounts)])
-    words = {UNITS: "", CENTS: ""}
-    proposal: str | None = None
     doubt = ""
-    if is_named:
-        proposal = CENTS
-        words[CENTS] = f"the name of {total} says so"
-    elif holding == "cents":
-        proposal = CENTS
-        words[CENTS] = f"{total} is a hundred times what the lines come to"
-    elif are_whole and (doubt := _looks_like_cents(given, currencies)):
-        pass
-    elif holding == "amount":
-        proposal = UNITS
-        words[UNITS] = f"{total} is about what the lines come to"
-    elif answer is None or answer.value == UNITS:
+    if are_whole and not is_named and holding != "cents":
+        doubt = _looks_like_cents(given, currencies)
+    proposal, words = _proposal(total, holding, is_named=is_named, is_doubtful=bool(doubt))
+    if proposal is None and not doubt and (answer is None or answer.value == UNITS):
         is_usual = answer is None or answer.is_assumption
         if is_usual and len(given) < _ORDERS_MIN:
             return None
         proposal = UNITS
     choices: list[Choice] = []
-    for value in sorted(words, key=lambda value: value != proposal):
+    for value in (CENTS, UNITS) if proposal == CENTS else (UNITS, CENTS):
         against = ""
         if answer is not None and value == answer.value:
             against = _against(total, holding, answer, are_whole=are_whole)
-        choices.append(Choice(value, words[value], against=against))
+        choices.append(Choice(value, words if value == proposal else "", against=against))
     is_proven = proposal is not None and (is_named or proposal == UNITS)
     return question(
         Evidence(UNIT, tuple(choices), proposal, is_proven, reason=doubt, about=total), answer
     )
+
+
+def _proposal(
+    total: str, holding: Holding | None, *, is_named: bool, is_doubtful: bool
+) -> tuple[str | None, str]:
+    """The unit that the name of the column or the lines show, and by what; None: neither shows it."""
+    if is_named:
+        return CENTS, f"the name of {total} says so"
+    if holding == "cents":
+        return CENTS, f"{total} is a hundred times what the lines come to"
+    if holding == "amount" and not is_doubtful:
+        return UNITS, f"{total} is about what the lines come to"
+    return None, ""
 
 
 def in_units(amounts: Column[Any], currencies: Column[Any] | None) -> Column[Any]:

@@ -140,31 +140,35 @@ def choose_line_fields(
 
 def _evidence(name: str, columns: ExaminedColumns, answer: Answer | None) -> Evidence:
     """The evidence about a field: the first column with one of its names and any value is proposed."""
-    named = columns.named(name)
-    filled = [column for column in named if columns.facts[column].given]
-    if name == "discount":
-        filled = [column for column in filled if columns.facts[column].is_nonzero]
+    filled = [column for column in columns.named(name) if _has_values(name, columns, column)]
     proposal = filled[0] if filled else None
-    listed = filled or named
+    listed = filled or columns.named(name)
     if not listed and name in _NEEDED:
         listed = columns.others(name)
-    choices = [*columns.choices(name, listed, proposal, None if _is_one(answer) else answer)]
     others = [column for column in columns.fitting[name] if column != proposal]
-    is_proven = not any(_is_rival(name, columns, proposal, other) for other in others)
-    is_only_proposed = False
-    if name == "quantity":
-        choices.append(Choice(ONE, "each line is one piece"))
-        is_priced = any(columns.facts[one].given for one in columns.named("unit_price"))
-        if proposal is None and answer is None and is_priced:
-            proposal, is_only_proposed = ONE, True
-    return Evidence(
+    evidence = Evidence(
         LINE_RULES[name].question,
-        tuple(choices),
+        tuple(columns.choices(name, listed, proposal, None if _is_one(answer) else answer)),
         proposal,
-        is_proven,
+        is_proven=not any(_is_rival(name, columns, proposal, other) for other in others),
         reason=NOT_PROVEN,
-        is_only_proposed=is_only_proposed,
     )
+    return _or_one_piece(evidence, columns, answer) if name == "quantity" else evidence
+
+
+def _has_values(name: str, columns: ExaminedColumns, column: str) -> bool:
+    """Whether a column has a value; of discounts, one that is not 0."""
+    facts = columns.facts[column]
+    return facts.is_nonzero if name == "discount" else facts.given > 0
+
+
+def _or_one_piece(evidence: Evidence, columns: ExaminedColumns, answer: Answer | None) -> Evidence:
+    """The evidence about the quantity: without a column and with prices, each line may be one piece."""
+    choices = (*evidence.choices, Choice(ONE, "each line is one piece"))
+    is_priced = any(columns.facts[one].given for one in columns.named("unit_price"))
+    if evidence.proposal is None and answer is None and is_priced:
+        return replace(evidence, choices=choices, proposal=ONE, is_only_proposed=True)
+    return replace(evidence, choices=choices)
 
 
 def _compared(

@@ -179,46 +179,34 @@ def choose_fields(
         answers: in force, by the id of their question.
         cancelled_values: of the status, which mean that an order is cancelled; None: as their words say.
     """
-    words: dict[str, set[Kind]] = {
-        name: set() if kind == "time" else {"words"}
-        for name, kind in related_columns(orders.kinds, None).items()
-    }
-    charges = {name: rule for name, rule in CHARGES.items() if rule.question in answers}
-    columns = ExaminedColumns.of(orders, {**RULES, **charges}, answers, words)
-    columns.fitting["order_status"] = status_columns(
-        columns.fitting["order_status"],
-        {name: of_column.words for name, of_column in columns.facts.items()},
-    )
+    columns = _examined(orders, answers)
     totals, discount = _compared(orders, columns, answers)
     asked = _asked(orders, customers, columns, totals, answers)
     unit = _unit(asked, columns, totals, answers)
-    is_unit_known = unit is None or unit.value is not None
-    of_charges = {
-        name: question(_evidence(name, columns, answers[rule.question]), answers[rule.question])
-        for name, rule in charges.items()
-    }
-    used = {name: one.value for name, one in {**asked, **of_charges}.items()}
+    used = {name: one.value for name, one in asked.items()}
     unknown = _unknown(columns, asked)
-    if unit is not None and used["total"] is not None and not is_unit_known:
-        unknown["total"] = f"total: {used['total']} is in units or in cents: {unit.reason}"
+    is_unit_known = unit is None or unit.value is not None
+    if used["total"] is not None and not is_unit_known:
+        unknown["total"] = f"total: {_of_open_unit(unit, used['total'])}"
         used["total"] = None
-    status = asked["order_status"].value
+    status = used["order_status"]
     cancellation, doubt = _cancellation(orders, columns.facts, status, cancelled_values)
     found = [
-        *_field_findings(columns, {**asked, **of_charges}),
+        *_field_findings(columns, asked),
         *_unit_findings(unit, asked["total"].value, totals),
         *_total_findings(used["total"], columns, totals),
+        *_cancelled_findings(doubt, columns),
     ]
-    if doubt and orders.rows:
-        candidates = _candidates("order_status", columns)
-        detail = to_answer(f"order_status: {doubt}; {candidates}", FIELD_QUESTIONS["order_status"])
-        found.append(table_finding("orders", "cancelled_unknown", detail))
-    total = columns.facts.get(used["total"] or "")
     is_shown_by_lines = totals.holdings.get(used["total"] or "") == "cents"
     is_in_cents = unit is not None and unit.value == CENTS
+    amounts = {
+        name: columns.facts[column].amounts
+        for name, column in used.items()
+        if column in columns.facts
+    }
     return FieldChoice(
         fields=OrderFields(**used, is_in_cents=is_in_cents),
-        amounts=AmountEvidence() if total is None else total.amounts,
+        amounts=amounts.get("total", AmountEvidence()),
         is_shown_by_lines=is_shown_by_lines,
         lines=LineUnits(
             discount=None if discount is None else cast(DiscountUnit, discount.value),
@@ -229,13 +217,21 @@ def choose_fields(
         unknown=unknown,
         evidence=columns.evidence,
         findings=combine_findings(found),
-        charges={
-            name: columns.facts[one.value].amounts
-            for name, one in of_charges.items()
-            if one.value in columns.facts
-        },
-        questions=_questions(columns, asked, unit, discount, *of_charges.values()),
+        charges={name: amounts[name] for name in CHARGES if name in amounts},
+        questions=_questions(columns, asked, unit, discount),
     )
+
+
+def _examined(orders: OrderColumns, answers: Mapping[str, Answer]) -> ExaminedColumns:
+    """The columns that may hold a field, or say that an order is cancelled; of charges, those that are answered."""
+    also: dict[str, set[Kind]] = {}
+    for name, kind in related_columns(orders.kinds, None).items():
+        also[name] = set() if kind == "time" else {"words"}
+    charges = {name: rule for name, rule in CHARGES.items() if rule.question in answers}
+    columns = ExaminedColumns.of(orders, {**RULES, **charges}, answers, also)
+    words = {name: of_column.words for name, of_column in columns.facts.items()}
+    columns.fitting["order_status"] = status_columns(columns.fitting["order_status"], words)
+    return columns
 
 
 def _asked(
@@ -246,7 +242,7 @@ def _asked(
     answers: Mapping[str, Answer],
 ) -> dict[str, Question]:
     """The question about each field."""
-    answer_of = {name: answers.get(key) for name, key in FIELD_QUESTIONS.items()}
+    answer_of = {name: answers.get(key) for name, key in COLUMN_QUESTIONS.items()}
     total = question(total_evidence(columns, totals, answer_of["total"]), answer_of["total"])
     evidence = {
         "customer_id": customer_evidence(orders, customers, columns, answers),
@@ -254,9 +250,11 @@ def _asked(
         "order_status": _evidence("order_status", columns, answer_of["order_status"]),
         "currency": _currency_evidence(orders, columns, total.value, answer_of["currency"]),
     }
+    charges = [name for name in CHARGES if name in columns.rules]
+    evidence |= {name: _evidence(name, columns, answer_of[name]) for name in charges}
     asked = {name: question(one, answer_of[name]) for name, one in evidence.items()}
     asked["total"] = total
-    return {name: asked[name] for name in ORDER_FIELDS}
+    return {name: asked[name] for name in (*ORDER_FIELDS, *charges)}
 
 
 def _questions(
@@ -267,7 +265,8 @@ def _questions(
         return []
     kept: list[Question] = []
     for name, one in asked.items():
-        if one.value is not None or name in _EXPECTED or columns.fitting[name]:
+        is_asked = name in _EXPECTED or name in CHARGES or columns.fitting[name]
+        if one.value is not None or is_asked:
             kept.append(one)
     kept += [one for one in others if one is not None]
     return kept
@@ -413,12 +412,25 @@ def _unit_findings(
         detail = to_answer(f"total: {unit.reason}", UNIT)
         yield table_finding("orders", "field_changed", detail, "total")
     elif unit.value is None:
-        amounts = total or "what the lines come to"
-        detail = to_answer(f"total: {amounts} is in units or in cents: {unit.reason}", UNIT)
+        detail = to_answer(f"total: {_of_open_unit(unit, total)}", UNIT)
         yield table_finding("orders", "field_not_found", detail, "total")
     elif unit.value == CENTS and totals.holdings.get(total or "") == "cents":
         words = f"total: {total} is a hundred times what the lines come to: it is divided by 100"
         yield table_finding("orders", "total_in_cents", words)
+
+
+def _of_open_unit(unit: Question | None, total: str | None) -> str:
+    """That nothing shows the unit of the totals, or of the lines where there are none, and why it is in doubt."""
+    reason = "" if unit is None else unit.reason
+    return f"{total or 'what the lines come to'} is in units or in cents: {reason}"
+
+
+def _cancelled_findings(doubt: str, columns: ExaminedColumns) -> Iterator[pd.DataFrame]:
+    """That it is not known which orders are cancelled, and why; empty: it is."""
+    if doubt and columns.rows:
+        candidates = _candidates("order_status", columns)
+        detail = to_answer(f"order_status: {doubt}; {candidates}", FIELD_QUESTIONS["order_status"])
+        yield table_finding("orders", "cancelled_unknown", detail)
 
 
 def _total_findings(

@@ -191,25 +191,16 @@ def total_evidence(
     proposal, dispute = totals.proposed(fitting)
     others = [name for name in fitting if name != proposal]
     is_proven = not any(totals.is_rival(proposal, name) for name in others)
-    listed = [proposal] if proposal is not None else []
-    listed += [name for name in (*others, *columns.named("total")) if name not in listed]
+    listed = [*([] if proposal is None else [proposal]), *others, *columns.named("total")]
     if not fitting:
         listed += columns.others("total", RELATED_NAMES["total"])
-    of_columns = None if answer is not None and answer.value == SUM_OF_LINES else answer
-    notes = {name: totals.words(name) for name in totals.values}
-    choices: list[Choice] = []
-    for choice in columns.choices("total", [*dict.fromkeys(listed)], proposal, of_columns, notes):
-        is_used = answer is not None and choice.value == answer.value
-        if is_used and totals.holdings.get(choice.value) == "pieces":
-            against = f"{choice.value} is the number of pieces, {_instead(proposal)}"
-            choices.append(replace(choice, against=against, is_possible=False))
-        else:
-            choices.append(choice)
+    is_sum = answer is not None and answer.value == SUM_OF_LINES
+    choices = _column_choices(columns, totals, listed, proposal, None if is_sum else answer)
     share = totals.line_orders()
-    if share.hits or of_columns is not answer:
+    if share.hits or is_sum:
         choices.append(_sum_of_lines(share, proposal))
-    is_known = share.part >= SHARE_MIN and share.hits >= ORDERS_MIN
-    if proposal is None and not dispute and answer is None and is_known:
+    is_likely = share.part >= SHARE_MIN and share.hits >= ORDERS_MIN
+    if answer is None and is_likely and not fitting:
         proposal = SUM_OF_LINES
     return Evidence(
         columns.rules["total"].question,
@@ -220,6 +211,26 @@ def total_evidence(
         NOT_PROVEN,
         is_only_proposed=proposal == SUM_OF_LINES,
     )
+
+
+def _column_choices(
+    columns: ExaminedColumns,
+    totals: TotalCandidates,
+    listed: Sequence[str],
+    proposal: str | None,
+    answer: Answer | None,
+) -> list[Choice]:
+    """The columns that may be the total; one that is the number of pieces cannot be used."""
+    notes = {name: totals.words(name) for name in totals.values}
+    choices: list[Choice] = []
+    for choice in columns.choices("total", [*dict.fromkeys(listed)], proposal, answer, notes):
+        is_used = answer is not None and choice.value == answer.value
+        if is_used and totals.holdings.get(choice.value) == "pieces":
+            against = f"{choice.value} is the number of pieces, {_instead(proposal)}"
+            choices.append(replace(choice, against=against, is_possible=False))
+        else:
+            choices.append(choice)
+    return choices
 
 
 def _instead(proposal: str | None) -> str:
