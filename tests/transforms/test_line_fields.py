@@ -212,7 +212,6 @@ def test_discounts_in_an_array_are_a_column_of_the_line() -> None:
         choice = choose_line_fields(raw, {})
         assert choice.fields.discount == "discount_allocations__amount"
         sample = raw.sample({"discount": "discount_allocations__amount"})
-        build.build.execute("DROP TABLE raw.orders__lines__discount_allocations")
     assert [float(text) for text in sample["discount"]] == [0.5] * COUNT
 
 
