@@ -148,12 +148,14 @@ def new_mapping(
         ids = _missing_ids(proposed)
         if not all(_may_hold(proposed, path, samples) for path in ids):
             check_filled(file, proposed, _filled(proposed), ids)
+        doubtful = proposed.doubtful
         answers = person.columns(proposed, samples)
         if answers is None:
             check_filled(file, proposed, _filled(proposed), ids)
             return None
         columns = proposed.columns | {
-            name: MappedColumn(name, field) for name, field in answers.items()
+            name: MappedColumn(name, field, answered=field is not None and name in doubtful)
+            for name, field in answers.items()
         }
         proposed = replace(proposed, columns=columns, unknown=(), contested={}, doubtful={})
     used = table.with_cell_rules(dict.fromkeys(proposed.used_columns, CellRules()))
@@ -227,6 +229,11 @@ def keep_mapping(mapping: ColumnMapping) -> Path:
         )
         write_private(path, to_toml(replace(mapping, lookups=lookups)).encode())
     return path
+
+
+def kept_mappings() -> list[Path]:
+    """The mappings that imports have kept, without the links to those that a person gave."""
+    return [path.resolve() for path in _folder().glob("*.toml") if not path.is_symlink()]
 
 
 def is_kept(path: Path) -> bool:

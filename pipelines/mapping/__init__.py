@@ -14,7 +14,7 @@ from orderbridge.pipelines.mapping.model import (
     Mapping,
     Scalar,
 )
-from orderbridge.pipelines.mapping.propose import assume, propose, sample
+from orderbridge.pipelines.mapping.propose import assume, doubts, propose, sample
 from orderbridge.pipelines.mapping.read import OutsideLookup, load
 from orderbridge.pipelines.mapping.write import to_toml
 
@@ -27,6 +27,7 @@ __all__ = [
     "OutsideLookup",
     "Scalar",
     "assume",
+    "doubts",
     "load",
     "normalize",
     "propose",

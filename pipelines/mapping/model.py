@@ -71,6 +71,7 @@ class MappedColumn:
         trim: whether surrounding spaces are removed. Passwords are never trimmed.
         send: of an update: whether the value is sent with every plan, or when it differs from what was last confirmed;
             None: always for a stock that is set, else when changed.
+        answered: a person has said that this is the field, whatever name and values show.
     """
 
     name: str
@@ -82,6 +83,7 @@ class MappedColumn:
     change: bool = False
     trim: bool = True
     send: Send | None = None
+    answered: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:

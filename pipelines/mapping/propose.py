@@ -90,6 +90,22 @@ def assume(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> Mapping:
     return replace(proposed, columns=columns, unknown=unknown)
 
 
+def doubts(
+    mapping: Mapping, columns: Sequence[str], samples: Pairs[str, Sequence[str]]
+) -> dict[str, str]:
+    """The columns of a mapping whose field neither name nor values prove, and no person has answered."""
+    proposed = propose(columns, mapping.kind, conflicts="leave", samples=samples)
+    found: dict[str, str] = {}
+    for name, column in mapping.columns.items():
+        field = column.field
+        if field is None or column.answered or name not in columns:
+            continue
+        is_of_others_address = field == "email" and is_of_others(name)
+        if is_of_others_address or proposed.doubtful.get(name) == field:
+            found[name] = field
+    return found
+
+
 def sample(table: SourceTable) -> dict[str, list[str]]:
     """The first cells of each column, without rejected rows. Raises UsageError if the file cannot be read."""
     batch = next(table.batches(_SAMPLE_ROWS, lambda _: None), None)

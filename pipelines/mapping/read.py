@@ -82,6 +82,7 @@ _COLUMN: Final[dict[str, Any]] = {
     "change": StrictBool,
     "trim": StrictBool,
     "send": Send,
+    "answered": StrictBool,
 }
 TABLES: Final[dict[str, dict[str, tuple[Any, str]]]] = {
     "file": {key: (kind, f"read_options.{key}") for key, kind in _FILE.items()},

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping as Pairs
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Final
 
 from orderbridge.pipelines.mapping.field_paths import all_paths, suggestion
+from orderbridge.pipelines.mapping.key_positions import KeyPositions
 from orderbridge.pipelines.mapping.model import Formats, MappedColumn, Mapping
 from orderbridge.pipelines.mapping.read import TABLES
+from orderbridge.sources.disk import write_private
+from orderbridge.sources.errors import UsageError
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -43,6 +48,29 @@ def to_toml(mapping: Mapping) -> str:
             *_lines({"file": lookup.file, "match": lookup.match, "give": lookup.give}),
         ]
     return "".join(parts)
+
+
+def answer_column(path: Path, column: MappedColumn, *, is_ignored: bool) -> None:
+    """Writes a person's answer to a column of a mapping file: it is right, or ignored. All other lines stay.
+
+    Raises:
+        UsageError: the column has no line of its own.
+    """
+    name = column.name
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    at = KeyPositions("".join(lines)).line_of(("columns", name)) - 1
+    try:
+        is_own = list(tomllib.loads(lines[at])) == [name]
+    except tomllib.TOMLDecodeError:
+        is_own = False
+    if not is_own:
+        raise UsageError(
+            f"{path}: the column {name!r} has no line of its own",
+            "Add answered = true to the column there, or ignore it: ignore = true.",
+        )
+    answered = {"ignore": True} if is_ignored else _column(replace(column, answered=True))
+    lines[at] = f"{key(name)} = {value(answered)}\n"
+    write_private(path, "".join(lines).encode())
 
 
 def _unknown(name: str, mapping: Mapping) -> str:

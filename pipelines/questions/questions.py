@@ -12,6 +12,7 @@ from typing import Final
 
 from orderbridge.pipelines.questions.changes import Changes
 from orderbridge.pipelines.questions.codes import Codes
+from orderbridge.pipelines.questions.columns import Columns
 from orderbridge.pipelines.questions.creates import Creates
 from orderbridge.pipelines.questions.examples import examples_for
 from orderbridge.pipelines.questions.findings import Findings
@@ -38,6 +39,7 @@ KINDS: Final[tuple[QuestionKind, ...]] = (
     Writes(),
     Creates(),
     Codes(),
+    Columns(),
     Findings(),
     Changes(),
     Meanings(),

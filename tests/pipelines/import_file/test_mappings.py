@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 from unittest import mock
@@ -25,6 +26,9 @@ from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.mapping import Mapping, load, propose, sample
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from orderbridge.pipelines.push.model import PushOptions
+from orderbridge.pipelines.questions.columns import Columns
+from orderbridge.pipelines.questions.model import Given, GivenAnswer
+from orderbridge.pipelines.questions.questions import answer_questions
 from orderbridge.sources.errors import UsageError
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 from tests.pipelines.import_file.test_result import correct
@@ -237,19 +241,70 @@ def test_without_a_person_a_column_that_nothing_proves_is_not_sent_and_stops_not
     assert load(desk.at.folder / "mappings/variants.toml").columns["Artículo"].field is None
 
 
-def test_a_mapping_that_was_kept_before_counts_as_answered(desk: Desk) -> None:
-    columns = {"Id producto": "productId", "Id variante": "variantId", "Referencia": "sku"}
-    columns |= {"Artículo": "erpCode", "PVP": "price"}
-    lines = [f'"{name}" = "{path}"\n' for name, path in columns.items()]
-    folder = desk.at.folder / "mappings"
-    folder.mkdir()
-    (folder / "variants.toml").write_text(
-        'kind = "variants"\n[columns]\n' + "".join(lines), "utf-8"
-    )
-    result = desk.run(desk.write(ARTICLES, "articulos.csv"), "variants")
-    assert result.exit_code == 0
+KEPT = """# of the ERP
+kind = "variants"
+[columns]
+"Id producto" = "productId"
+"Id variante" = "variantId"
+Referencia = "sku"
+"Artículo" = "erpCode"
+PVP = { field = "price", decimal = "," }  # with tax
+"""
+
+
+def keep(desk: Desk, text: str = KEPT, name: str = "variants.toml") -> Path:
+    path = desk.at.folder / "mappings" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        ("erpCode", '"Artículo" = { field = "erpCode", answered = true }'),
+        ("ignore", '"Artículo" = { ignore = true }'),
+    ],
+)
+def test_a_mapping_that_was_kept_before_stops_nothing_and_is_asked_about_once(
+    desk: Desk, answer: str, line: str
+) -> None:
+    path = keep(desk)
+    for price in (",50", ",75"):
+        file = desk.write(ARTICLES.replace(",50", price), "articulos.csv")
+        result = desk.run(file, "variants")
     fields = desk.at.platform.state.variants[1, 1001].fields
-    assert fields["erpCode"] == "Tornillo hexagonal corto"
+    assert (result.exit_code, fields["erpCode"]) == (0, "Tornillo hexagonal corto")
+    (question,) = Columns().asked()
+    assert (question.id, question.state, question.value) == (
+        "column:variants/Artículo",
+        "open",
+        "erpCode",
+    )
+    assert question.choices[0].evidence.startswith("such as Tornillo hexagonal corto, ")
+    given = Given(by="ana", at=datetime.now(UTC))
+    with pytest.raises(UsageError, match="sku is not an answer"):
+        answer_questions([GivenAnswer(question=question.id, value="sku")], given)
+    answered = answer_questions([GivenAnswer(question=question.id, value=answer)], given)
+    assert answered.places == [str(path)]
+    assert path.read_text("utf-8") == KEPT.replace('"Artículo" = "erpCode"', line)
+    assert Columns().asked() == []
+    assert desk.run(desk.write(ARTICLES, "articulos.csv"), "variants").exit_code == 0
+
+
+def test_a_kept_login_of_somebody_else_is_asked_about_and_a_proven_one_is_not(desk: Desk) -> None:
+    columns = '[columns]\n"Código" = "erpCode"\nNombre = "firstName"\n'
+    keep(desk, f'kind = "customers"\n{columns}"Correo del contador" = "email"\n', "customers.toml")
+    rows = "1;Ana;c1@example.test\n2;Eva;c2@example.test\n3;Luz;c3@example.test\n"
+    desk.run(desk.write(f"Código;Nombre;Correo del contador\n{rows}"))
+    assert [one.id for one in Columns().asked()] == ["column:customers/Correo del contador"]
+
+
+def test_what_a_person_has_answered_is_not_asked_again(desk: Desk) -> None:
+    desk.columns = {"Artículo": "erpCode"}
+    assert desk.run(desk.write(ARTICLES, "articulos.csv"), "variants").exit_code == 0
+    kept = load(desk.at.folder / "mappings/variants.toml").columns["Artículo"]
+    assert (kept.field, kept.answered, Columns().asked()) == ("erpCode", True, [])
 
 
 def test_without_a_person_the_only_addresses_are_no_login_if_nothing_says_so(desk: Desk) -> None:
