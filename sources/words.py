@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 MAX_LISTED: Final = 10
 """Columns listed in a message; a file may have thousands."""
 
+_LONGEST: Final = 60
 VERDICTS: Final = {
     "complete": "complete",
     "unproven": "partial",
@@ -31,6 +32,11 @@ def listed(names: Sequence[str], label: Callable[[str], str] = str) -> str:
     """The first `MAX_LISTED` names, labelled and separated by commas, and the number of further ones."""
     text = ", ".join(map(label, names[:MAX_LISTED]))
     return f"{text} and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else text
+
+
+def shortened(text: str) -> str:
+    """A text that fits into a line with others: the whole, or its beginning."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def format_time(seconds: float) -> str:

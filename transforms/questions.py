@@ -59,8 +59,8 @@ class Evidence:
         about: the value of the question that this one depends on, such as the column whose notation it is.
         is_only_proposed: the proposal is not used until a person confirms it, since a write may rest on it.
         rivals: the choices that fit, and of which only one can be right, where that is known.
-        is_table: an answer decides any rows of a table, `PAID=sale,PENDING=open`; choices are rows, and the proposal
-            is all of those that are decided without an answer. See `table_of`.
+        assumed_rows: of a table, `PAID=sale,PENDING=open`, the rows that are assumed from now on; None: it is no table.
+            Choices are rows, an answer decides any of them, and the proposal is all that are decided without one.
     """
 
     question: str
@@ -72,7 +72,12 @@ class Evidence:
     about: str = ""
     is_only_proposed: bool = False
     rivals: tuple[str, ...] = ()
-    is_table: bool = False
+    assumed_rows: str | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is about the rows of a table."""
+        return self.assumed_rows is not None
 
     def rival_of(self, value: str) -> str:
         """What speaks for another answer than a value: the proposal, or that several fit; empty where nothing does."""

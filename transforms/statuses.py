@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from orderbridge.transforms.cancelled import (
     NO_STATUS,
@@ -35,9 +35,9 @@ from orderbridge.transforms.questions import (
 )
 
 StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
+_CLASSES: Final[dict[str, StatusClass]] = {one: one for one in get_args(StatusClass)}
 STATUSES: Final = "reconcile.order_statuses"
 """The question about the values of the column of statuses: the key of its setting."""
-_SHOWN: Final = 8
 _WORDS: Final = tomllib.loads(
     files("orderbridge.transforms").joinpath("order_statuses.toml").read_text("utf-8")
 )
@@ -67,8 +67,7 @@ def _normalized(status: str) -> str:
 
 def class_of_word(status: str) -> StatusClass | None:
     """The class that the words of a status propose; None where they decide nothing."""
-    found = _found(status)
-    return None if found in (None, "undecided") else found  # type: ignore[return-value]
+    return _CLASSES.get(_found(status) or "")
 
 
 def _found(status: str) -> str | None:
@@ -112,11 +111,6 @@ def status_columns(names: Sequence[str], words: Mapping[str, Collection[str]]) -
 
 def _is_status(word: str) -> bool:
     return len(word) == 1 or word.isdecimal() or _found(word) is not None
-
-
-def named(classes: Mapping[str, str]) -> str:
-    """Values with their classes as an answer has them: `PAID=sale,PENDING=open`."""
-    return table_text(classes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +167,7 @@ def proposed_classes(
             proposed[value] = found
     for flag in known.flags:
         proposed.setdefault(flag, "test")
-    used = {**_folded(proposed), **answered}
+    used = {**_folded(as_set(known, proposed)), **answered}
     if "sale" in (used.get(value.casefold()) for value in known.listed):
         return proposed
     for value in fresh:
@@ -184,16 +178,27 @@ def proposed_classes(
     return proposed
 
 
+def as_set(known: StatusEvidence, proposed: Mapping[str, str]) -> dict[str, str]:
+    """The classes where a setting names the values that mean cancelled: these are, and no others.
+
+    What it does not name is a sale, unless it is not yet one, or a test. Without the setting, they are as proposed.
+    """
+    if known.cancelled is None:
+        return dict(proposed)
+    classes: dict[str, str] = dict(proposed)
+    for value in (*known.listed, *known.others):
+        if value.casefold() in known.cancelled:
+            classes[value] = "cancelled"
+        elif proposed.get(value) not in ("open", "test"):
+            classes[value] = "sale"
+    return classes
+
+
 def _proposed(value: str, known: StatusEvidence) -> str | None:
     """The class of a value that nothing is assumed of."""
     if not known.has_values:
         return "sale"
     by_word = None if value == NO_STATUS else class_of_word(value)
-    if known.cancelled is not None:
-        # The setting alone decides which orders are cancelled, and the others are not.
-        if value.casefold() in known.cancelled:
-            return "cancelled"
-        return by_word if by_word in ("open", "test") else "sale"
     if by_word is None and value in known.counted:
         return "sale"
     return by_word
@@ -208,25 +213,28 @@ def status_question(
     """The question about the values; None where there are none. `counts` say how many orders each has, in words."""
     if not known.rows:
         return None
-    by_value = _folded(proposed)
+    used = as_set(known, proposed)
+    by_value = _folded(used)
     unknown_first = sorted(known.rows, key=lambda value: value.casefold() in by_value)
     choices = [
-        Choice(named({value: by_value.get(value.casefold(), "sale")}), counts.get(value, ""))
+        Choice(table_text({value: by_value.get(value.casefold(), "sale")}), counts.get(value, ""))
         for value in unknown_first
     ]
     evidence = Evidence(
         STATUSES,
         tuple(choices),
-        named(proposed) or None,
+        table_text(used) if used else None,
         about=known.column or "",
-        is_table=True,
+        assumed_rows=table_text(proposed) if proposed else "",
     )
     return question(evidence, answer)
 
 
-def classes_in_force(proposed: Mapping[str, str], answer: Answer | None) -> dict[str, str]:
-    """The class of each value, by the value in lower case: as answered, else as proposed."""
-    return {**_folded(proposed), **_folded(given_classes(answer))}
+def classes_in_force(
+    known: StatusEvidence, proposed: Mapping[str, str], answer: Answer | None
+) -> dict[str, str]:
+    """The class of each value, by the value in lower case: as answered, else as set, else as proposed."""
+    return {**_folded(as_set(known, proposed)), **_folded(given_classes(answer))}
 
 
 def given_classes(answer: Answer | None) -> dict[str, str]:
@@ -236,10 +244,3 @@ def given_classes(answer: Answer | None) -> dict[str, str]:
 
 def _folded(classes: Mapping[str, str]) -> dict[str, str]:
     return {value.casefold(): of_value for value, of_value in classes.items()}
-
-
-def some_of(values: Iterable[str]) -> str:
-    """A few values, in words."""
-    listed = list(values)
-    shown = ", ".join(listed[:_SHOWN])
-    return f"{shown} and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else shown

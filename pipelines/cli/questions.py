@@ -15,6 +15,7 @@ import click
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, start
 from orderbridge.pipelines.cli.terminal import print_lines, print_result
+from orderbridge.sources.words import shortened
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.questions.model import AskedQuestion
@@ -94,10 +95,10 @@ def _first_of_each_kind(
 def _now(one: AskedQuestion) -> str:
     """What is used now, or why nothing is."""
     if one.state == "assumed":
-        return f"{one.value} is used"
-    if one.state == "open" and one.proposal is not None:
+        return f"{shortened(str(one.value))} is used"
+    if one.state == "open" and one.value is None and one.proposal is not None:
         return f"{one.proposal} is proposed"
-    return one.reason
+    return shortened(one.reason) if one.value is not None else one.reason
 
 
 def shown(one: AskedQuestion) -> Iterator[str]:

@@ -74,7 +74,7 @@ class Meanings:
             replace(
                 _asked(one, SETTINGS[one.id]),
                 first_seen_at=first.get(one.id),
-                note=overridden.get(one.id, ""),
+                note=overridden.get(one.id) or _unused_rows(one),
             )
             for one in made
             if one.state != "proven"
@@ -167,6 +167,15 @@ def without_evidence(setting: Setting) -> AskedQuestion:
         holds_up=setting.holds_up,
         example=_example(setting),
     )
+
+
+def _unused_rows(one: Question) -> str:
+    """The rows of a table that a person has answered and that the data do not have, in words: they may be typos."""
+    if not one.evidence.is_table or one.answer is None or one.answer.is_own_assumption:
+        return ""
+    listed = {row.casefold() for choice in one.evidence.choices for row in table_of(choice.value)}
+    unused = [row for row in table_of(one.answer.value) if row.casefold() not in listed]
+    return f"no order has {', '.join(unused)}" if unused else ""
 
 
 def _row(choice: Choice, used: Mapping[str, str]) -> Choice:

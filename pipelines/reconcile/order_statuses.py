@@ -35,6 +35,8 @@ from orderbridge.transforms.statuses import (
 )
 
 _MONTHS_SHOWN: Final = 12
+_VALUES_MAX: Final = 500
+"""So many values of a column are classified; one that a person has named by mistake may have a million."""
 _COUNTED: Final = "counted_before"
 """The orders that an older version, which knew no classes, counted as revenue."""
 _COUNTED_BEFORE: Final = f"""
@@ -186,7 +188,7 @@ class OrderStatuses:
     @property
     def classes(self) -> dict[str, str]:
         """The class of each value, in lower case."""
-        return classes_in_force(self.proposed, self.answer)
+        return classes_in_force(self.known, self.proposed, self.answer)
 
     def question(self) -> Question | None:
         """The question with the orders and amounts of each status; `reconciled.orders` is made."""
@@ -247,7 +249,8 @@ def _values(orders: RawOrders, column: str) -> tuple[list[str], list[str]]:
     for text, count in zip(texts, rows["row_count"], strict=True):
         counts[text] = counts.get(text, 0) + int(count)
     listed = sorted((one for one in counts if counts[one]), key=lambda one: (-counts[one], one))
-    return listed, [one for one in counts if not counts[one]]
+    others = [one for one in counts if not counts[one]]
+    return listed[:_VALUES_MAX], others[:_VALUES_MAX]
 
 
 def _amount(total: Decimal | None) -> str:

@@ -12,6 +12,7 @@ import duckdb
 
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources.settings.setting import SETTINGS
+from orderbridge.sources.words import shortened
 
 MARK: Final = "≈"
 _ASSUMED: Final = """
@@ -22,7 +23,8 @@ def assumptions(warehouse: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The values that are used and that nobody has confirmed, by question; none without a run of this version."""
     if "meanings" not in table_names(warehouse, "reconciled"):
         return {}
-    return dict(warehouse.execute(_ASSUMED).fetchall())
+    assumed = warehouse.execute(_ASSUMED).fetchall()
+    return {question: shortened(value) for question, value in assumed}
 
 
 def assumed_columns(warehouse: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:

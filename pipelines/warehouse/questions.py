@@ -144,11 +144,11 @@ def _remembered_row(
 
 def _table_assumption(known: Answer | None, evidence: Evidence, at: datetime) -> Answer | None:
     """The rows of a table that are assumed: those of earlier runs stay, and new ones are added."""
-    if evidence.proposal is None:
+    if not evidence.assumed_rows:
         return None
     if known is None or known.about != evidence.about:
         known = Answer("", ASSUMPTION, at, about=evidence.about)
-    return replace(known, value=evidence.proposal)
+    return replace(known, value=evidence.assumed_rows)
 
 
 def _assumptions(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:

@@ -476,7 +476,7 @@ def read(
 ) -> tuple[list[str], dict[str, int]]:
     words = {name: {word for word in of if word is not None} for name, of in values.items()}
     known = StatusEvidence("status", tuple(words.pop("status")), cancelled=folded(setting))
-    classes = classes_in_force({**proposed_classes(known, {}, {}), **answered}, None)
+    classes = classes_in_force(known, {**proposed_classes(known, {}, {}), **answered}, None)
     found = Cancellation.of("status", words, is_status_alone=setting is not None)
     texts: dict[str, pd.Series[Any]] = {
         name: column(pa.array(of, pa.string())) for name, of in values.items()

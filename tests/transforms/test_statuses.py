@@ -78,7 +78,7 @@ def asked(
     proposed = proposed_classes(known, table_of(assumed), of_answer)
     made = status_question(known, proposed, given, {})
     assert made is not None
-    return made, classes_in_force(proposed, given)
+    return made, classes_in_force(known, proposed, given)
 
 
 def test_a_new_value_opens_that_value_alone() -> None:
@@ -130,7 +130,13 @@ def test_values_that_a_setting_names_as_cancelled_are_the_only_cancelled_ones() 
     values = ("9", "Refunded", "7", "pending")
     known = StatusEvidence("status", values, cancelled=frozenset({"9"}))
     _, classes = asked(known)
-    assert classes == {"9": "cancelled", "refunded": "sale", "7": "sale", "pending": "open"}
+    as_set = {"9": "cancelled", "refunded": "sale", "7": "sale", "pending": "open"}
+    assert classes == as_set
+    # what was assumed before counts again when the setting is gone
+    assumed = "9=sale,Refunded=refunded"
+    one, classes = asked(known, assumed=assumed)
+    assert (classes, one.state) == (as_set, "assumed")
+    assert table_of(one.evidence.assumed_rows or "") == {**table_of(assumed), "pending": "open"}
 
 
 def test_a_table_of_the_evidence_is_asked_again_as_it_is_answered_since() -> None:

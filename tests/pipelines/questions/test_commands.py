@@ -146,6 +146,7 @@ def test_single_statuses_are_answered_and_the_others_stay_as_they_are(gross: Bri
     assert run(gross, "answer --proposed --now").code == 0
     assert (state(), statuses()["pending"]) == ("answered", True)
     assert run(gross, f"answer {STATUSES} 7=sold").code == 2
+    assert "no order has penidng" in run(gross, f"answer {STATUSES} penidng=open").err
     assert run(gross, f"answer {STATUSES} --withdraw --now").code == 0
     assert (state(), statuses()["pending"], statuses()["7"]) == ("open", False, None)
 

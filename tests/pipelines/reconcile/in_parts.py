@@ -112,7 +112,7 @@ def orders(
     if fields.total is not None:
         amounts.add(raw[fields.total])
     known = StatusEvidence(status, tuple(words), cancelled=folded(cancelled_values))
-    classes = classes_in_force(proposed_classes(known, {}, {}), None)
+    classes = classes_in_force(known, proposed_classes(known, {}, {}), None)
     alone = cancelled_values is not None
     cancellation = Cancellation.of(status, {}, is_status_alone=alone).with_classes(classes)
     charges = {name: AmountEvidence() for name in CHARGES if getattr(fields, name) is not None}
