@@ -353,7 +353,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         return dict(self.connection.execute(sql, [plan_id]).fetchall())
 
     def superseded(self, plan_id: str) -> dict[int, str]:
-        """Updates, confirmed or not sent yet, of which another plan has confirmed a field since this one was recorded.
+        """Updates of which another plan has confirmed a field since this one was recorded.
+
+        They are confirmed, in doubt or not sent yet.
 
         Returns:
             The folder of that plan, by operation.
@@ -362,7 +364,8 @@ class Ledger(AbstractContextManager["Ledger"]):
             f"SELECT o.id, other.folder FROM plans p JOIN operations o USING (plan), {FIELDS} f"
             " JOIN confirmed c ON (c.host, c.path, c.field) = (p.host, o.path, f.value)"
             " JOIN plans other ON other.plan_id = c.plan_id WHERE p.plan_id = ? AND o.fields <> ''"
-            " AND o.state IN ('confirmed', 'planned') AND c.plan_id <> p.plan_id AND c.confirmed_in > p.recorded_in",
+            " AND o.state IN ('confirmed', 'planned', 'in_doubt')"
+            " AND c.plan_id <> p.plan_id AND c.confirmed_in > p.recorded_in",
             [plan_id],
         )
         return dict(rows)

@@ -43,7 +43,7 @@ from orderbridge.pipelines.push.verify import VerifyResult
 from orderbridge.pipelines.reporting.status import can_resume
 from orderbridge.sandbox.config import SandboxConfig
 from orderbridge.sandbox.state import State
-from orderbridge.sources.errors import BridgeError, HttpRejected, Unreachable
+from orderbridge.sources.errors import BridgeError, HttpRejected, Unreachable, UsageError
 from orderbridge.sources.http.exchange import WriteOutcome
 from orderbridge.sources.kinds import KindName, LoginMode
 from orderbridge.transforms.frames import TEXT, frame
@@ -61,6 +61,10 @@ from tests.soak.walks import Outcome, folder_in_memory
 
 DAYS: Final = 14
 VARIANTS: Final = 6
+OTHER_HOST: Final = "http://localhost:9"
+"""The same platform under another name."""
+ELSEWHERE: Final = "elsewhere"
+"""The folder of another project."""
 KINDS: Final[tuple[KindName, ...]] = ("customers", "variants")
 SETTINGS: Final = {
     "SOURCES__LEGACY__BASE_URL": HOST,
@@ -89,6 +93,7 @@ class Oddities:
         self.status = draw.choice((404, 410, 422))
         self.has_second_project = draw.random() < 0.4
         self.answers_ids = draw.random() < 0.5
+        self.renamed_on = draw.choice((0, 0, 2, 3))
         self.draw = draw
 
     def code(self, number: int) -> str:
@@ -106,11 +111,14 @@ class OddWorld(World):
 
     oddities: Oddities = field(default_factory=lambda: Oddities(0))
     latest_id: int = 0
+    requests: int = 0
+    created: Counter[str] = field(default_factory=Counter)
 
     def apply(self, path: str, body: dict[str, Any]) -> None:
         """See World."""
         super().apply(path, body)
         if path == "/customers":
+            self.created[body["erpCode"]] += 1
             record = self.state.records("customers")[-1]
             self.latest_id = int(record["id"])
             codes: dict[str, str] = {
@@ -122,6 +130,7 @@ class OddWorld(World):
 
     def answer(self, place: int, path: str, content: bytes) -> WriteOutcome | None:
         """See World."""
+        self.requests += 1
         answer = super().answer(place, path, content)
         if answer is None and path == "/customers" and self.oddities.answers_ids:
             return WriteOutcome("answered", 201, b'{"id": %d}' % self.latest_id)
@@ -160,6 +169,7 @@ class Fortnight:
         self.dependencies = self.world.dependencies()
 
     def live(self) -> None:
+        self.delete()
         for _ in range(self.draw.randint(0, 3)):
             self.customers.append(self.oddities.code(len(self.customers)))
         for number in self.stocks:
@@ -219,9 +229,31 @@ class Fortnight:
         self.world.deleted.add(f"/products/1/variants/{draw.choice(list(self.stocks))}")
         self.counts["deleted"] += 1
 
+    def rename(self) -> None:
+        """The platform has another name from now on: nothing is sent before a person says that it is the same."""
+        os.environ["SOURCES__LEGACY__BASE_URL"] = OTHER_HOST
+        requests = self.world.requests
+        for folder in (self.folder, self.folder / ELSEWHERE):
+            with Ledger.open(folder / "ledger.sqlite", readonly=True) as ledger:
+                sql = "SELECT count(*) FROM operations WHERE state NOT IN ('planned', 'rejected', 'abandoned')"
+                (writes,) = ledger.connection.execute(sql).fetchone()
+            if not writes:
+                continue
+            if folder == self.folder:
+                try:
+                    self.take("variants", self.folder / "variants.csv")
+                except UsageError:
+                    self.counts["asked whether it is the same platform"] += 1
+                else:
+                    self.problems.append("nobody was asked whether it is the same platform")
+            with Ledger.open(folder / "ledger.sqlite") as ledger:
+                ledger.keep_host(OTHER_HOST, HOST, is_same=True)
+        if self.world.requests != requests:
+            self.problems.append("something was sent to a platform with another name")
+
     def import_elsewhere(self) -> None:
         """Another project, with a ledger of its own, imports the same customers once all has landed."""
-        folder = self.folder / "elsewhere"
+        folder = self.folder / ELSEWHERE
         folder.mkdir(exist_ok=True)
         own = {"DLT_PROJECT_DIR": str(folder), "WAREHOUSE__PATH": str(folder / "w.duckdb")}
         with chdir(folder), mock.patch.dict(os.environ, own):
@@ -290,6 +322,8 @@ class Fortnight:
             self.world.pass_time(self.draw.uniform(1.0, 2000.0))
             self.job(f"again-{day}")
         self.world.rates = {}
+        if day == self.oddities.renamed_on:
+            self.rename()
         if self.draw.random() < 0.5:
             self.export(f"m{day}")
         plans = [path.parent for path in sorted(self.folder.glob(f"*/{MANIFEST_FILE}"))]
@@ -305,7 +339,6 @@ class Fortnight:
             and self.oddities.draw.random() < 0.5
         ):
             self.import_elsewhere()
-        self.delete()
         if self.draw.random() < 0.5:
             settle(None, Answers(), SETTLE_S, dependencies=self.dependencies)
         for _ in range(2):  # what was refused in the night is rejected, and sent by the next one
@@ -327,6 +360,10 @@ class Fortnight:
         # what was deleted there is held by the project that created it; the other one may create it
         if not wanted - lost <= codes <= wanted:
             yield f"customers are {sorted(codes.elements())}, the ERP has {sorted(wanted)}"
+        for code, times in self.world.created.items():
+            # what was deleted is known to the project that created it, and not to the other one
+            if times > 1 + (code in self.lost and self.oddities.has_second_project):
+                yield f"{code} was created {times} times"
         there = {
             path: record.fields["stock"]
             for (_, variant), record in sorted(state.variants.items())

@@ -18,6 +18,8 @@ from orderbridge.pipelines.ledger.model import StateChange
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping
 from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.push import eligibility, lookups, outcome
+from orderbridge.pipelines.push.lookups import Doubt
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.reconcile import entities, odd_values
 from orderbridge.pipelines.warehouse import build, recent_rows
@@ -55,6 +57,12 @@ def _last_plan(options: ImportOptions) -> Plan | None:
     return Plan(found[-1]) if found else None
 
 
+def _own_doubts(*given: Any) -> list[Doubt]:
+    return [
+        replace(doubt, is_orphan=doubt.operation is None) for doubt in lookups.doubts_of(*given)
+    ]
+
+
 def _lossy(record: Any, pages: Any) -> Decoded:
     decoded = decode(record, pages)
     return replace(decoded, tables={name: table.slice(1) for name, table in decoded.tables.items()})
@@ -78,6 +86,8 @@ def _is_list_of_several(node: InferredNode) -> bool:
     return several > 0 and several >= schema_inference.LIST_SHARE * (node._lists + node._objects)
 
 
+SPELT = (6, 18, 42, 50)
+"""Seeds of `fortnights` whose platform spells codes in its own way, and customers log in with them."""
 LONG_LIST = 11
 """A seed of `new_rows` in which thirty of a thousand orders are new, and in the end accepted."""
 CORRECTED = 9
@@ -135,6 +145,21 @@ JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
             importing, "_unfinished_plan", _last_plan
         ),
         "mappings are not found again": lambda: patch(importing, "find_mapping", return_value=None),
+    },
+    lambda: any(fortnight_seed(seed, days=4).problems for seed in SPELT): {
+        "codes of lost plans are compared as they were sent": lambda: patch(
+            lookups, "spelling_hashes", return_value=()
+        ),
+        "what was deleted is created again": lambda: patch(PlanLedger, "claimed", return_value={}),
+        "doubts of overwritten files stay open": lambda: patch(
+            eligibility, "doubts_of", _own_doubts
+        ),
+        "another name is another platform": lambda: patch(
+            Ledger, "undecided_hosts", return_value={}
+        ),
+        "a record that is gone stays in doubt": lambda: patch(
+            outcome, "is_refusal", return_value=False
+        ),
     },
     lambda: nights_seed(45, 5).problems: {
         "kinds are forgotten": lambda: patch(schema_inference.InferredNode, "keep"),

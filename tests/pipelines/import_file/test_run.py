@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -335,6 +336,22 @@ def test_the_passwords_of_a_run_that_was_killed_are_named_by_the_next_one(desk: 
     assert sorted(row["erpCode"] for row in passwords) == sorted({*desk.at.codes()} - {"00009"})
     killed.unlink()
     assert desk.run(desk.at.folder / "clientes.csv").push.earlier_passwords == []
+
+
+def test_a_stock_is_sent_again_after_a_killed_run_whose_plan_was_deleted(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY__STOCK_SEMANTICS", "set")
+    file = desk.write("productId;variantId;stock\n1;1001;5\n", "articulos.csv")
+    assert desk.run(file, "variants").exit_code == 0
+    killed = mock.patch("orderbridge.pipelines.push.send.SendLoop._receive", side_effect=SystemExit)
+    with killed, pytest.raises(SystemExit):
+        desk.run(file, "variants")
+    plans = desk.at.folder.glob("plan-variants-*")
+    shutil.rmtree(max(plans, key=lambda path: path.stat().st_mtime_ns))
+    for _ in range(2):
+        done = desk.run(file, "variants")
+        assert (done.exit_code, done.push.lines) == (0, {("confirmed", "confirmed"): 1})
 
 
 def test_a_change_is_shown_with_its_sign(desk: Desk) -> None:
