@@ -59,6 +59,13 @@ _REFUSED: Final = """
         AND (r.attempts > 1 OR r.code <> '')
     JOIN plans p ON p.plan = r.plan AND p.host = ?
     WHERE o.plan = ? AND o.state = 'in_doubt' AND o.attempts = 1 AND o.fields <> ''"""
+_GONE: Final = """
+    SELECT o.id, o.fields, r.status FROM operations o
+    JOIN operations r ON r.path = o.path AND r.plan <> o.plan AND r.state = 'rejected' AND r.state_at >= o.doubt_at
+        AND (r.attempts > 1 OR r.code <> '')
+    JOIN plans p ON p.plan = r.plan AND p.host = ?
+    WHERE o.plan = ? AND o.state = 'in_doubt' AND o.fields <> ''"""
+GONE: Final = "given up: the platform has refused the record since"
 REFUSED_SINCE: Final = "the platform has refused the record since, with the same status"
 OVERWRITTEN: Final = "given up: another update has set these fields since"
 
@@ -217,6 +224,25 @@ class PlanLedger:
             StateChange(number, "rejected", status, words=REFUSED_SINCE, clear=True)
             for number, status in sorted(refused.items())
         ]
+
+    def gone(self, additive: Set[str]) -> list[StateChange]:
+        """The end of updates in doubt whose record another plan has found to be refused since.
+
+        Whether one arrived makes no difference: its values stay unknown, and the next plan sends them. What may add to
+        a value is not meant.
+        """
+        rows = self.ledger.connection.execute(_GONE, [self.host, self._plan]).fetchall()
+        given_up = {
+            number
+            for number, fields, status in rows
+            if is_refusal(status) and not additive & set(_split(fields))
+        }
+        return [StateChange(number, "abandoned", words=GONE) for number in sorted(given_up)]
+
+    def ends(self, additive: Set[str]) -> list[StateChange]:
+        """The end of each update in doubt that another one decides: `overwritten`, `refused`, `gone`."""
+        found = [*self.overwritten(), *self.refused(additive), *self.gone(additive)]
+        return [*{change.id: change for change in reversed(found)}.values()]
 
     def recover(self, deadline_s: float, now: float) -> int:
         """Puts the operations that a killed push left in flight in doubt, and returns their number.

@@ -311,8 +311,7 @@ class _PushRun:
     def _end_doubts(self) -> None:
         """Ends the doubts of all plans about updates that others have overwritten, or whose record is refused since."""
         for plan in PlanLedger.all_unsettled(self.ledger.ledger, self.ledger.host):
-            ends = [*plan.overwritten(), *plan.refused(self.rules.additive)]
-            plan.commit(ends, plan.now())
+            plan.commit(plan.ends(self.rules.additive), plan.now())
 
     def _is_list_old(self) -> bool:
         """Whether customers may be on the platform by now that were not when their list was read."""

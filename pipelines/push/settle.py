@@ -138,7 +138,7 @@ def settle(
                 answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers),
             )
         for one in PlanLedger.all_unsettled(ledger, host):
-            result.commit(one, [*one.overwritten(), *one.refused(rules.additive)])
+            result.commit(one, one.ends(rules.additive))
         settled_at = ledger.clock.now() - rules.settle_s
         doubts: list[Doubt] = []
         looked_up: dict[tuple[str, int], Remains] = {}

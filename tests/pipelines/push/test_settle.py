@@ -258,6 +258,17 @@ def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Pla
     assert "erpCode in another spelling there" in results(again)["confirmed"][0]["words"]
 
 
+def test_a_doubt_about_a_variant_that_is_gone_ends_with_what_a_later_plan_finds(at: Place) -> None:
+    first = at.plan([patch(1, 1, sku="A"), patch(2, 2, sku="A", stock=1)])
+    at.answered(first, *[LOST] * 8)
+    assert at.states(first) == ["in_doubt", "in_doubt"]
+    later = at.plan([patch(1, 1, sku="B"), patch(2, 2, sku="B")])
+    gone = WriteOutcome("in_doubt", 404, error=HttpRejected("no", status=404))
+    at.answered(later, gone, gone, gone, gone)
+    assert at.states(later)[0] == "rejected"
+    assert at.states(first) == ["abandoned", "in_doubt"], "a stock may add up: a person decides"
+
+
 def test_codes_that_are_alike_are_of_two_customers(at: Place) -> None:
     assert at.code(at.plan([customer(1, erpCode="C0012")])) == 0
     assert at.code(at.plan([customer(2, erpCode="C12")])) == 0
