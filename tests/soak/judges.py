@@ -147,9 +147,6 @@ JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
         "mappings are not found again": lambda: patch(importing, "find_mapping", return_value=None),
     },
     lambda: any(fortnight_seed(seed, days=4).problems for seed in SPELT): {
-        "codes of lost plans are compared as they were sent": lambda: patch(
-            lookups, "spelling_hashes", return_value=()
-        ),
         "what was deleted is created again": lambda: patch(PlanLedger, "claimed", return_value={}),
         "doubts of overwritten files stay open": lambda: patch(
             eligibility, "doubts_of", _own_doubts
