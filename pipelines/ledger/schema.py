@@ -32,7 +32,7 @@ _COUNTS: Final = (
 """Columns that version 3 and the first ledgers of version 4 lack: they counted neither commits nor pushes."""
 
 
-_ADDED: Final = "CREATE TABLE IF NOT EXISTS"
+_ADDED: Final = "IF NOT EXISTS"
 
 
 def ledger_version(connection: sqlite3.Connection, path: Path) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, get_args
 
 import pyarrow as pa
 
@@ -70,6 +70,7 @@ _NOT_NEWEST: Final = {
     "older": "is an older copy of the ledger, or lacks the end of its log: something was sent since",
     "another": "is not the ledger that was used here",
 }
+_OTHER_STATE: Final = f"SELECT 1 FROM operations WHERE state NOT IN {get_args(State)} LIMIT 1"
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -422,7 +423,7 @@ def damaged(path: Path, *, is_database: bool = True) -> UsageError:
     what = "is damaged" if is_database else "is not a ledger, or is damaged"
     return UsageError(
         f"{path} {what}: set LEDGER__PATH to the right file, or restore the newest backup",
-        f"Move the damaged one away, in its folder: mkdir damaged && mv {name} {name}-* damaged/\n"
+        f"Move the damaged one away, in its folder: mkdir damaged && mv {name}* damaged/\n"
         f"  Then put the backup of {path.name} in its place, or without one what can be read of it: "
         "docs/operate.md#a-damaged-ledger has each step.",
     )
@@ -445,10 +446,12 @@ def _is_damage(error: sqlite3.DatabaseError) -> bool:
 
 @lru_cache(maxsize=2)
 def _is_undamaged(path: Path, versions: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether SQLite finds nothing wrong: once in a process for each version of the ledger and its log."""
+    """Whether SQLite finds nothing wrong, and each operation has a state: once for each version of the files."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         found = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    return bool(found == ("ok",))
+        is_empty = connection.execute("PRAGMA user_version").fetchone() == (0,)
+        has_states = is_empty or connection.execute(_OTHER_STATE).fetchone() is None
+    return bool(found == ("ok",)) and has_states
 
 
 @contextmanager

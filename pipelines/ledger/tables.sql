@@ -18,9 +18,9 @@ CREATE TABLE operations (
     PRIMARY KEY (plan, id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX doubtful ON operations (plan, id) WHERE doubt_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS doubtful ON operations (plan, id) WHERE doubt_at IS NOT NULL;
 
-CREATE INDEX unended ON operations (plan, state, id)
+CREATE INDEX IF NOT EXISTS unended ON operations (plan, state, id)
     WHERE state IN ('in_flight', 'in_doubt', 'conflict');
 
 CREATE TABLE claims (
@@ -28,7 +28,7 @@ CREATE TABLE claims (
     PRIMARY KEY (host, key, plan, id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX claims_of_plan ON claims (plan, id);
+CREATE INDEX IF NOT EXISTS claims_of_plan ON claims (plan, id);
 
 CREATE TABLE confirmed (
     host TEXT NOT NULL, path TEXT NOT NULL, field TEXT NOT NULL,

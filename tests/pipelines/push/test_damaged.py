@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from orderbridge.pipelines.ledger.schema import VERSION
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.sources.errors import UsageError
-from tests.pipelines.push.damaged import Scene, damage
+from tests.pipelines.push.damaged import PAGE, Scene, damage
 from tests.pipelines.push.plans import Place, customer, patch
 
+DOCS = Path(__file__).parents[3] / "docs"
 SEEDS = range(40)
 
 
@@ -62,7 +65,7 @@ def test_a_damaged_ledger_ends_each_command_before_a_request_with_the_way_out(at
     ):
         done = at.command(*arguments)
         assert (done.code, done.out) == (2, ""), (arguments, done.err)
-        assert "mkdir damaged && mv ledger.sqlite ledger.sqlite-* damaged/" in done.err
+        assert "mkdir damaged && mv ledger.sqlite* damaged/" in done.err
         assert "docs/operate.md#a-damaged-ledger" in done.err
     assert at.platform.state.requests == before
     assert "is damaged" in at.command("check").out
@@ -102,3 +105,36 @@ def test_a_ledger_that_is_gone_is_noticed(at: Place) -> None:
     at.ledger.unlink()
     with pytest.raises(UsageError, match="is not the ledger that was used here"):
         at.push(at.plan([patch(1, 2)]))
+
+
+def test_a_state_that_is_none_is_damage(at: Place) -> None:
+    assert at.code(at.plan([customer(1)])) == 0
+    with closing(sqlite3.connect(at.ledger)) as connection, connection:
+        connection.execute("UPDATE operations SET state = 'con?irmed'")
+    with pytest.raises(UsageError, match="is damaged"):
+        at.push(at.plan([customer(1)]))
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the page needs the program sqlite3")
+def test_what_can_be_read_of_a_damaged_ledger_is_used_as_the_page_says(at: Place) -> None:
+    assert at.code(at.plan([customer(1), customer(2)])) == 0
+    with closing(sqlite3.connect(at.ledger)) as connection:
+        sql = "SELECT rootpage FROM sqlite_master WHERE name = 'claims_of_plan'"
+        ((page,),) = connection.execute(sql).fetchall()
+    data = bytearray(at.ledger.read_bytes())
+    data[(page - 1) * PAGE : page * PAGE] = b"\xff" * PAGE
+    at.ledger.write_bytes(data)
+    lines = (DOCS / "operate.md").read_text("utf-8").splitlines()
+    for start in ("mkdir damaged", "sqlite3 damaged/", "(sqlite3 damaged/", "chmod 600 ledger"):
+        (line,) = [line.strip() for line in lines if line.strip().startswith(start)]
+        assert f"user_version = {VERSION};" in line or "user_version" not in line
+        subprocess.run(["/bin/sh", "-c", line], cwd=at.folder, check=True)
+    for number in at.platform.state.ids("customers"):
+        respelt = {"erpCode": f"x{number}", "email": f"x{number}@x.test"}
+        at.platform.state.change("customers", number, respelt)
+    plan = at.plan([customer(1), customer(3)])
+    with pytest.raises(UsageError, match="an older copy of the ledger"):
+        at.push(plan)
+    assert at.command("settle", "--accept-ledger").code == 0
+    assert at.code(plan) == 5
+    assert at.codes() == ["C00001", "C00002", "C00003"]
