@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from orderbridge.pipelines.imports.fields import IN_FILE, Bindings
+from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source
 from orderbridge.pipelines.imports.groups import blank_lines, filled_down, whole
 from orderbridge.pipelines.imports.model import CurrencyChange, OtherCurrency, SkippedLine
 from orderbridge.pipelines.mapping import Mapping
@@ -177,6 +177,16 @@ def _check_currencies(bindings: Bindings, evidence: Pairs[int, ColumnEvidence]) 
         raise OtherCurrency(others, bindings.mapping.path)
 
 
+def _currency_note(source: Source, bindings: Bindings, *, is_named: bool) -> str:
+    """The currency of a column, and where it is not in the mapping, how to notice another one later."""
+    currency = source.reading.currency
+    text = f"{source.column}: amounts in {currency}"
+    path = bindings.mapping.path
+    if is_named or path is None or source.lookup != IN_FILE:
+        return text
+    return f'{text}; to notice another currency later, set currency = "{currency}" for the column in {path.name}'
+
+
 def survey(
     lines: Iterable[LineBatch], bindings: Bindings, *, is_excerpt: bool = False
 ) -> tuple[Bindings, list[str]]:
@@ -207,13 +217,13 @@ def survey(
         _check_currencies(bindings, evidence)
     notes = []
     for index, shown in evidence.items():
-        source = sources[index]
+        before = source = sources[index]
         if shown.signs - {""} and not source.reading.currency:
             signs = tuple(sorted(shown.signs))
             reading = replace(source.reading, currency=shown.currency, signs=signs)
             source = sources[index] = replace(source, reading=reading)
         if source.reading.currency in shown.signs - {""}:
-            notes.append(f"{source.column}: amounts in {source.reading.currency}")
+            notes.append(_currency_note(source, bindings, is_named=before.has_currency))
         if not source.detects_notation:
             continue
         notation = shown.notation

@@ -23,7 +23,7 @@ from orderbridge.pipelines.import_file.mappings import (
     new_mapping,
 )
 from orderbridge.pipelines.imports.open import open_input_table
-from orderbridge.pipelines.mapping import Mapping, load, propose, sample
+from orderbridge.pipelines.mapping import MappedColumn, Mapping, load, propose, sample
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from orderbridge.pipelines.push.model import PushOptions
 from orderbridge.pipelines.questions.columns import Columns
@@ -491,6 +491,23 @@ def test_another_currency_than_the_one_that_is_remembered_is_a_question(desk: De
     assert variants[1, 1001].fields["price"] == 6.5
     desk.yes = None
     assert desk.run(desk.write(f"{header}1;1001;$ 8,50\n", "a-4.csv"), "variants").exit_code == 0
+
+
+def test_a_mapping_without_a_currency_goes_on_and_a_remark_says_how_to_notice_another_one(
+    desk: Desk,
+) -> None:
+    columns = {name: MappedColumn(name, name) for name in ("productId", "variantId", "price")}
+    path = keep_mapping(Mapping("variants", columns))  # as 0.3.0 kept them
+    for price in ("5,50 €", "$ 6,50"):
+        file = desk.write(f"productId;variantId;price\n1;1001;{price}\n", "a.csv")
+        made = desk.run(file, "variants").made
+        assert made is not None
+        sign = price.strip("56,0 ")
+        (note,) = [one for one in made.statistics.notes if one.startswith("price: amounts")]
+        assert note == (
+            f"price: amounts in {sign}; to notice another currency later, set "
+            f'currency = "{sign}" for the column in {path.name}'
+        )
 
 
 def test_a_unit_is_read_over_if_the_whole_column_has_it_and_a_person_says_that_it_is_meant(
