@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from orderbridge.pipelines.ledger.hosts import check_host
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.pull.targets import (
     Targets,
@@ -192,8 +193,13 @@ def _ledger() -> str:
         raise UsageError(
             f"{path.parent} is not a folder", "Set LEDGER__PATH to a file in a folder that exists."
         )
+    legacy = None
+    with suppress(UsageError):  # reported as that of the settings
+        legacy = legacy_settings()
     with Ledger.open(path, readonly=True) as ledger:
         ledger.check()
+        if legacy is not None:
+            check_host(legacy, ledger)
     return str(path) if path.exists() else f"{path} (does not exist yet)"
 
 

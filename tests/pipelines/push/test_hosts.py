@@ -21,22 +21,22 @@ def other_name(at: Place) -> str:
     return os.environ["SOURCES__LEGACY__BASE_URL"]
 
 
-def imported(at: Place) -> tuple[int, str]:
-    environment = {
+def environment(at: Place) -> dict[str, str]:
+    """For the command, with the name of the platform that counts now."""
+    return {
         **at.environment(),
         "SOURCES__LEGACY__BASE_URL": os.environ["SOURCES__LEGACY__BASE_URL"],
     }
-    done = command("import", "variants", "in.csv", "--yes", env=environment, cwd=at.folder)
+
+
+def imported(at: Place) -> tuple[int, str]:
+    done = command("import", "variants", "in.csv", "--yes", env=environment(at), cwd=at.folder)
     return done.code, done.err
 
 
 def answer(at: Place, value: str) -> None:
     (asked,) = Platforms().asked()
-    environment = {
-        **at.environment(),
-        "SOURCES__LEGACY__BASE_URL": os.environ["SOURCES__LEGACY__BASE_URL"],
-    }
-    done = command("answer", asked.id, value, env=environment, cwd=at.folder)
+    done = command("answer", asked.id, value, env=environment(at), cwd=at.folder)
     assert done.code == 0, done.err
     assert not Platforms().asked()
 
@@ -56,6 +56,8 @@ def test_nothing_is_sent_to_another_name_of_the_platform_before_somebody_says_th
     assert "this ledger has 4 confirmed variants of http://127.0.0.1" in said
     host = at.platform.url.removeprefix("http://")
     assert f"orderbridge answer platform:{host} same" in said
+    checked = command("check", env=environment(at), cwd=at.folder)
+    assert (checked.code, f"platform:{host} same" in checked.out) == (2, True), checked.out
     answer(at, "same")
     code, said = imported(at)
     assert (code, at.variant(1)) == (0, applied), said
@@ -70,11 +72,7 @@ def test_what_is_open_under_one_name_is_settled_under_the_other(at: Place) -> No
     plan = write_plan(at.folder / "again", url, [customer(1)])
     assert at.code(plan) == 5
     assert at.codes() == ["C00001"]
-    done = command(
-        "settle",
-        env={**at.environment(), "SOURCES__LEGACY__BASE_URL": url},
-        cwd=at.folder,
-    )
+    done = command("settle", env=environment(at), cwd=at.folder)
     assert done.code in (0, 6), done.err
     assert at.states(lost) != ["planned"]
 
