@@ -317,7 +317,7 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
         return False
     below = [row.cells or [] for row in filled[at + count :]]
     is_above = all(len(row.filled) < width for row in filled[at + 1 : at + count - 1])
-    if is_above and names_above_data(filled[at + count - 1].cells or [], below, width) > 1:
+    if is_above and _names_above_data(filled[at + count - 1].cells or [], below, width) > 1:
         return True  # names of groups of columns, or a title of several cells
     if _has_row_names(filled, at, width):
         return False
@@ -328,7 +328,7 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
     )
 
 
-def names_above_data(names: Sequence[str], rows: Sequence[list[str]], width: int) -> int:
+def _names_above_data(names: Sequence[str], rows: Sequence[list[str]], width: int) -> int:
     """The number of columns with a text in a line and numbers, dates or codes in the rows below it."""
     pairs = zip(names, _types(rows, width), strict=False)
     return sum(type_of(name) == "text" and is_data(kind) for name, kind in pairs)
@@ -359,7 +359,7 @@ def _is_full_title(filled: list[Record], at: int, width: int) -> bool:
         _is_like(row.cells or [], types) for row in filled[at : at + names]
     ):
         return False
-    is_proven = names_above_data(filled[at + names].cells or [], below, width) > 0
+    is_proven = _names_above_data(filled[at + names].cells or [], below, width) > 0
     if may_be_names != is_proven:
         return is_proven
     line, other = filled[at].line, filled[at + names].line
