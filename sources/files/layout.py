@@ -199,9 +199,11 @@ def _typed(shape: RowShape, rows: list[Record], records: list[Record]) -> RowSha
     blank = {
         record.line for record in records if record.cells is not None and is_blank(record.cells, 2)
     }  # not broken
+    has_second = shape.header > 0 and _has_second_names(rows, width)
+    second_names = rows[0].line if has_second else 0
     usual: list[list[str]] = []
     ended = False
-    for row in rows[:ROWS_COMPARED]:
+    for row in rows[has_second:ROWS_COMPARED]:
         cells = row.cells or []
         ended = ended or (len(usual) > 1 and row.line - 1 in blank)
         is_odd = len(cells) < width or is_rule(cells) or is_totals(cells)
@@ -217,7 +219,23 @@ def _typed(shape: RowShape, rows: list[Record], records: list[Record]) -> RowSha
         for at, found in enumerate(kinds)
         if len(usual) > 1 and 10 * found["text"] <= found.total() > 0
     )
-    return shape._replace(types=column_types(kinds), steady=tuple(steady))
+    return shape._replace(
+        types=column_types(kinds), steady=tuple(steady), second_names=second_names
+    )
+
+
+def _has_second_names(rows: list[Record], width: int) -> bool:
+    """Whether the first row fills all columns, and has no data in any of those with numbers, dates or codes."""
+    first, *others = [row.cells or [] for row in rows[: TYPED_ROWS + 1]] or [[]]
+    whole = [cells for cells in others if len(cells) >= width]
+    if len(whole) < 2 or len(first) < width or not all(first[:width]):
+        return False
+    kinds = column_kinds(whole, width)
+    types = column_types(kinds)
+    steady = [at for at, found in enumerate(kinds) if 10 * found["text"] <= found.total() > 0]
+    own = {at: type_of(first[at]) for at in steady}
+    has_other = any(kind == "text" or types[at] in _VALUES for at, kind in own.items())
+    return len(steady) > 1 and has_other and all(not kinds[at][kind] for at, kind in own.items())
 
 
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:

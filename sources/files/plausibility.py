@@ -68,7 +68,7 @@ _RULES: Final = (
     ("foreign", "..[þðÞÐýÝ]", "icelandic"),
     (
         "foreign",
-        "..[šžŠŽ]|.LCS|.S[ŸŒ]|..ã(?![oes])L|..[çÇ](?!(?i:[aouáâãóôõúûåéíà]))L|.L[œŒ](?!(?i:[uit]))",
+        "..[šžŠŽ]|.LCS|.S[ŸŒ]|..ã(?![oes])L|..[çÇ](?!(?i:[aouáâãóôõúûåéíàei]))L|.L[œŒ](?!(?i:[uit]))",
     ),
     ("foreign", "..õ(?i:[^e])", "estonian"),
     ("foreign", "..[ûÛ]", "french"),
@@ -116,7 +116,8 @@ def implausible_place(file: BinaryIO, without: re.Pattern[bytes] | None = None) 
         places = np.concatenate(
             [at[np.isin(codes, wanted)] for at, codes in _contexts(file, without)]
         )
-        is_word = len(places) < LONGEST_WORD and places[-1] - places[0] < len(places)
+        is_row = len(places) < LONGEST_WORD and places[-1] - places[0] < len(places)
+        is_word = is_row or (len(wanted) == 1 and len(by_verdict["fine"]) > 0)
         if not (verdict == "unusual" and is_word and without is None):
             return int(places[0])
     return None

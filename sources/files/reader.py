@@ -428,7 +428,10 @@ class ArrowBlocks:
             return None
         if table.num_rows != count:
             return None
-        unusual = np.flatnonzero(unusual_rows(table.columns, self.shape))
+        marks_of_rows = unusual_rows(table.columns, self.shape)
+        if line <= self.shape.second_names < line + count:
+            marks_of_rows[self.shape.second_names - line] = True
+        unusual = np.flatnonzero(marks_of_rows)
         rows = zip(
             *(column.take(unusual).to_pylist() for column in table.columns if unusual.size),
             strict=True,

@@ -37,6 +37,9 @@ _TOTALS_REASON: Final = (
     "looks like a line of totals: remove it, or set in the mapping, under [rows]: "
     'totals = "skip" or "keep"'
 )
+_SECOND_NAMES: Final = (
+    "has no number, date or code in any column that has them, as a second line of names; remove it"
+)
 _AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
 _RULE: Final = re.compile(r"[-=_+]{2,}")
 _UNIT: Final = re.compile(
@@ -115,6 +118,7 @@ class RowShape(NamedTuple):
         types: of the columns, by which another table is recognized; none if the header was given.
         steady: the columns with numbers, dates or codes in nine of ten of the first rows.
         header: the last line of the header; 0 without one, so that names may only come with another table.
+        second_names: the line of further names right after the header; 0 for none.
         titles: the cells of lines above the header that are as wide as a row, such as titles of a page.
     """
 
@@ -126,6 +130,7 @@ class RowShape(NamedTuple):
     steady: tuple[int, ...] = ()
     header: int = 0
     keeps_totals: bool = False
+    second_names: int = 0
     titles: tuple[tuple[str, ...], ...] = ()
 
     def fit(
@@ -142,6 +147,8 @@ class RowShape(NamedTuple):
         Raises:
             UnreadableRest: another table begins.
         """
+        if line == self.second_names:
+            return RejectedRow(line, last, "repeated_header", _SECOND_NAMES, tuple(cells))
         share = self._share_of_names(cells)
         if share < _REPEATED and self._has_names_for_data(
             cells, is_ended=is_ended or not self.header

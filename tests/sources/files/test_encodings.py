@@ -206,6 +206,9 @@ UNUSUAL = (
             ([*MANY, text], "") for text in UNUSUAL.split("|")
         ),  # one unusual name does not refuse the other rows
         ([*ASCII_ROWS, "L×A×H"], ""),
+        # one word, however often; Turkish names
+        ([*["Brontë Books", *ACCENTED_ROWS] * 9, *["Brontë Books"] * 60], ""),
+        (["Çelik SARL", "Çetin", "Évry", "Hélène", "Forêt"] * 9, ""),
         *(([*ASCII_ROWS, text], f"cp1252[^:]*: .*{text}") for text in ("Light—yet", "rojo•verde")),
         ([*ACCENTED_ROWS * 60, "Mu¤oz", "Pe¤a"], "makes no sense in UTF-8 or cp1252"),
         (

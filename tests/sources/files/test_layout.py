@@ -249,6 +249,13 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     ("CardCode,CardName,EmailAddress,ZipCode\nCardCode,CardName,E_Mail,ZipCode\nC1,Bar,a@b.com,01067\n", "",
      {"rejected": "2 repeated_header"}),
     ("Code,Name,Email\nCode,Bar,\nCode,Bar,a@b.com\n,Name,Email\n", "", {"rejected": ""}),
+    # a second line of names, but not a row of words that has a number or a code
+    *((f"Código;Nombre;PVP;Alta\n{line}\n" + "A01;Perno;1,50;01/02/2025\n" * rows, "", {"rejected": rejected})
+      for line, rejected in (("FLD_CODE;FLD_NAME;FLD_PRICE;FLD_DATE", "2 repeated_header"),
+                             ("(1);comercial;de venta;(1)", "2 repeated_header"),
+                             *((row, "") for row in ("VARIOS;Perno;gratis;01/02/2025", "VARIOS;Perno;1,50;nunca",
+                                                     "VARIOS;;gratis;nunca")))
+      for rows in (3, 300)),
     *((f"{title}\n{COLORS}{title}\n{COLORS}", "", {"rejected": "6 repeated_header, 7 repeated_header"})
       for title in ("Desde;01/01/2025;Hasta;31/01/2025", ";Fecha:;;31/01/2025", ";;Datos;")),
     *((f"{header}\n{row}\n{header}\n{row}\n", "", {"rejected": "3 repeated_header"})
