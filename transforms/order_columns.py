@@ -160,6 +160,7 @@ class ColumnFacts:
     def __init__(self, kinds: Collection[Kind]) -> None:
         """Of a column whose values may be of these kinds."""
         self._kinds = kinds
+        self._reads_texts = not {"words", "currency"}.isdisjoint(kinds)
         self.rows = self.given = 0
         self.is_nonzero = False
         self.currencies: Counter[str] = Counter()
@@ -169,14 +170,17 @@ class ColumnFacts:
 
     def add(self, values: Column[Any], others: Column[Any]) -> None:
         """Examines values of any type; `others` are of orders that are missing."""
-        texts = texts_of(values)
+        is_number = array(values).type in (BIGINT, MONEY, _DOUBLE)
+        texts = texts_of(values) if self._reads_texts or not is_number else values
         self.rows += len(values)
         self.given += int(texts.count())
         if len(self.examples) < _EXAMPLES:
-            self.examples = examples_of(texts)
+            self.examples = examples_of(texts_of(values.dropna().head(_LOOKED_AT)))
         if "amount" in self._kinds:
             self.amounts.add(values, others)
-            self.is_nonzero = self.is_nonzero or bool(texts.str.contains("[1-9]").any())
+        if "amount" in self._kinds and not self.is_nonzero:
+            where = values != 0 if is_number else texts.str.contains("[1-9]")
+            self.is_nonzero = bool(where.any())
         if "words" in self._kinds:
             self.words.update(texts.dropna().unique())
         if "currency" in self._kinds:
