@@ -126,26 +126,23 @@ class CustomerIndex:
         unproven: nearly all values are of the other kind and not of this one, or of both and `name` is that of neither.
         `notation` is how it is read whatever its values are, and `counts` how many rows have each value; None: one.
         """
-        counts = constant(1, values.index, BIGINT) if counts is None else counts
+        if counts is None:
+            counts = constant(1, values.index, BIGINT)
         ids_of = canonical_id(values)
         by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
         by_code = look_up(values, self.codes, "code")["customer_id"]
-        is_shared = (
-            values.isin(self.shared) if len(self.shared) else constant(False, values.index, BOOLEAN)
-        )
-        ids, codes = _number(by_id.notna(), counts), _number(by_code.notna() | is_shared, counts)
-        is_by_code = codes > ids
-        prefers_code = CODE_NAME.search(name) is not None
-        has_preference = prefers_code or ID_NAME.search(name) is not None
-        if has_preference and 0 < max(ids, codes) <= 2 * (codes if prefers_code else ids):
-            is_by_code = prefers_code
-        if notation is not None:
-            is_by_code = notation == "codes"
+        is_shared = constant(False, values.index, BOOLEAN)
+        if len(self.shared):
+            is_shared = values.isin(self.shared)
+        ids = _number(by_id.notna(), counts)
+        codes = _number(by_code.notna() | is_shared, counts)
+        is_by_code = _is_by_code(name, ids, codes) if notation is None else notation == "codes"
         customer_id, other_id = (by_code, by_id) if is_by_code else (by_id, by_code)
-        hits, others = (codes, ids) if is_by_code else (ids, codes)
         named = values.where(customer_id.notna() | (ids_of != _GUEST))
         hits_min = MATCHED_SHARE_MIN * _number(named.notna(), counts)
-        is_open = hits < hits_min if has_preference or notation is not None else is_by_code
+        hits, others = (codes, ids) if is_by_code else (ids, codes)
+        is_expected = notation is not None or _names_a_kind(name)
+        is_open = hits < hits_min if is_expected else is_by_code
         is_contradicted = is_open and 0 < hits_min <= others
         is_unproven = (
             is_contradicted
@@ -166,6 +163,21 @@ class CustomerIndex:
             is_unproven,
             is_contradicted,
         )
+
+
+def _names_a_kind(name: str) -> bool:
+    """Whether the name of a column is that of ids or of codes."""
+    return CODE_NAME.search(name) is not None or ID_NAME.search(name) is not None
+
+
+def _is_by_code(name: str, ids: int, codes: int) -> bool:
+    """Whether a column has ERP codes: those of which it has more, or half as many where its name is of that kind."""
+    if _names_a_kind(name):
+        prefers_code = CODE_NAME.search(name) is not None
+        preferred = codes if prefers_code else ids
+        if 0 < max(ids, codes) <= 2 * preferred:
+            return prefers_code
+    return codes > ids
 
 
 def same_customers(left: Column[Any], right: Column[Any], counts: Column[Any]) -> bool:
