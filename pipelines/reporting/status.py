@@ -96,7 +96,7 @@ def read_status(max_age_h: float | None = None) -> Status:
     """Reads the status. Lists not read for more than `max_age_h` hours, whole or as a tail, are `too_old`.
 
     Raises:
-        UsageError: there is no warehouse, no note of a failure, no run and no open plan.
+        UsageError: there is no warehouse, no note of a failure, no run, no open plan and none that can go.
     """
     if max_age_h is not None and math.isnan(max_age_h):
         raise UsageError("--max-age is not a number of hours", "Example: --max-age 26")
@@ -113,7 +113,8 @@ def read_status(max_age_h: float | None = None) -> Status:
         failures.read(path),
         failures.read(path, is_destination=True),
     )
-    if path.exists() or not (status.failure or status.open_plans or is_running):
+    has_other = status.failure or status.open_plans or status.removable_plans or is_running
+    if path.exists() or not has_other:
         _read_warehouse(path, status)
     status.questions = dict(Counter(one.state for one in asked_questions()))
     if max_age_h is not None:

@@ -229,8 +229,9 @@ def test_a_plan_that_another_one_or_a_setting_has_overtaken_is_not_gone_on_with_
 
 def test_status_names_plan_folders_that_can_go(desk: Desk) -> None:
     folders = {}
-    for name in ("old", "recent", "open", "passwords"):
-        file = desk.write(f"productId;variantId;sku\n1;1001;{name}\n1;1002;{name}\n", f"{name}.csv")
+    for product, name in enumerate(("old", "recent", "open", "passwords"), 1):
+        rows = f"{product};1;{name}\n{product};2;{name}\n"
+        file = desk.write(f"productId;variantId;sku\n{rows}", f"{name}.csv")
         if name == "open":
             desk.stop_after = 1
             desk.at.platform.set_faults({"lost_answer": 1.0})
@@ -248,8 +249,11 @@ def test_status_names_plan_folders_that_can_go(desk: Desk) -> None:
     assert shown[-2].startswith(
         "1 plan folder can go (0.0 MB; ended, and not changed for 30 days): plan-"
     )
+    assert desk.run(desk.at.folder / "open.csv", "variants").exit_code == 0
+    assert read_status().removable_plans == [left], "also where nothing else is shown"
     (folders["old"] / "result.xlsx").touch()
-    assert read_status().removable_plans == [], "somebody corrects it"
+    with pytest.raises(UsageError, match="no warehouse"):
+        read_status()  # somebody corrects it
 
 
 def test_a_changed_file_is_planned_anew(desk: Desk) -> None:
