@@ -147,12 +147,9 @@ class RowShape(NamedTuple):
         Raises:
             UnreadableRest: another table begins.
         """
-        if line == self.second_names:
-            return RejectedRow(line, last, "repeated_header", _SECOND_NAMES, tuple(cells))
         share = self._share_of_names(cells)
-        if share < _REPEATED and self._has_names_for_data(
-            cells, is_ended=is_ended or not self.header
-        ):
+        may_be_names = share < _REPEATED and line != self.second_names
+        if may_be_names and self._has_names_for_data(cells, is_ended=is_ended or not self.header):
             raise self._another_table(line, "names where the rows have numbers, dates or codes")
         problem = (
             self._rule_problem(cells)
@@ -195,6 +192,8 @@ class RowShape(NamedTuple):
         if marks and cells[0].startswith(BYTE_ORDER_MARK):
             reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
             return "byte_order_mark", reason
+        if line == self.second_names:
+            return "repeated_header", _SECOND_NAMES
         has_totals = is_totals(cells)
         if has_totals and not self.keeps_totals:
             return "totals", _TOTALS_REASON
