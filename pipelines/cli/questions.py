@@ -144,6 +144,8 @@ def answers_to(one: AskedQuestion) -> Iterator[str]:
     if one.example:
         other = "another" if values else "to answer"
         yield f"{other}: orderbridge answer {shlex.quote(one.id)} VALUE  # {one.example}"
+    if one.otherwise:
+        yield f"or answer nothing: {one.otherwise}"
 
 
 def record(one: AskedQuestion) -> dict[str, Any]:

@@ -95,12 +95,16 @@ def _list_question(
     since = "" if read is None else f" since {read.ended_at:%Y-%m-%d %H:%M} UTC"
     return AskedQuestion(
         id=f"{_LIST}{held.resource}",
-        text=f"Did the platform really lose these {words}? If they are still there, check key and host.",
+        text=f"Some {words} no longer arrive. Are they really gone from the platform? Search one of them there.",
         state="answered" if is_accepted else "open",
         value=_ACCEPT if is_accepted else None,
         reason="" if is_accepted else f"held back: {held.known} → {held.listed} records",
         choices=[Choice(_ACCEPT, evidence)],
         holds_up=[f"new and changed {held.resource}{since}"],
+        otherwise=(
+            "where they are still on the platform. Nothing is marked as missing. Check key and host: "
+            "orderbridge check"
+        ),
     )
 
 

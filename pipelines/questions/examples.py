@@ -198,7 +198,8 @@ def _clocks(asked: _Asked) -> Iterator[str]:
         if pd.isna(at) or is_day:
             return
         if written.zone_count and not column.endswith(UTC_NAMES):
-            yield f"order {order_id} is written as {text}. If your clock showed that then, answer with your zone:"
+            yield f"order {order_id} is written as {text}, without a zone. Answer with the zone of your office."
+            yield "if its clock showed another time then, say so next: orderbridge questions reconcile.order_clock"
             times = {zone: read(timezone=zone).at[0] for zone in zones}
             for zone, time in times.items():
                 yield f"  read as the time of {zone}, it is {time:{_CLOCK}} in UTC"

@@ -61,7 +61,10 @@ _AND: Final = " + "
 """Between the places of such a question."""
 _FINE: Final = "known and fine: it is counted, but no longer listed, and is no error any more"
 _ON_PURPOSE: Final = "it was on purpose: what is empty stays so, and is no error any more"
-_BACK: Final = "Ask the platform. When the values are back, this question goes away by itself."
+_STILL_THERE: Final = (
+    "where the platform still shows the values, or you do not know. Ask its support why they no longer arrive. "
+    "When they are back, this question goes away by itself."
+)
 _OTHERS: Final = (
     Choice("warning", "not fine yet: it stays listed, as a warning instead of an error"),
     Choice("info", "it stays listed, for information only"),
@@ -155,7 +158,8 @@ def _asked(found: _Found) -> AskedQuestion:
         reason=of_records if found.ids else found.detail,
         choices=[Choice(_ACCEPT, _FINE), *_OTHERS],
         first_seen_at=found.first_seen_at,
-        advice=f"{texts.impact} {texts.action}" if texts is not None else "",
+        advice=texts.impact if texts is not None else "",
+        otherwise=f"where it is not fine. {texts.action}" if texts is not None else "",
     )
 
 
@@ -175,7 +179,8 @@ def _gone(found: Sequence[_Found]) -> AskedQuestion:
         choices=[Choice(_ACCEPT, _ON_PURPOSE), *_OTHERS],
         examples=[one.detail for one in found[:_SHOWN]],
         first_seen_at=since,
-        advice=f"{_BY_NAME[rule].impact} {_BACK}",
+        advice=_BY_NAME[rule].impact,
+        otherwise=_STILL_THERE,
     )
 
 

@@ -171,17 +171,22 @@ def _asked(
     ]
     return AskedQuestion(
         id=_id(resource, field),
-        text=f"How are the values of {field.key} kept in the warehouse?",
+        text=_asks(resource, field.key)
+        if is_mixed
+        else f"How is {field.key} kept in the database?",
         state=state,
         value=kind,
         proposal=kind if is_mixed else None,
         choices=choices,
         holds_up=[f"raw.{field.place.partition(':')[0]} and its child tables"],
-        advice="If an order can have several of them, it is a table: each one is kept."
-        if is_mixed
-        else "",
         is_confirmable=state == "assumed",
     )
+
+
+def _asks(resource: str, field: str) -> str:
+    """The question about a field of two forms, as a person can answer it who knows the shop."""
+    one = resource.removesuffix("s").replace("_", " ")
+    return f"Can one {one} have several {field}? Yes, or not sure: table, which loses nothing. Never: object."
 
 
 def _examples(warehouse: duckdb.DuckDBPyConnection, resource: str, field: KnownField) -> str:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, get_args
 
 import duckdb
 
@@ -52,8 +52,9 @@ from orderbridge.transforms.questions import (
     merged_tables,
     questions,
     table_of,
+    table_text,
 )
-from orderbridge.transforms.statuses import STATUSES
+from orderbridge.transforms.statuses import STATUSES, StatusClass
 from orderbridge.transforms.total_candidates import SUM_OF_LINES
 
 
@@ -151,7 +152,7 @@ def _asked(one: Question, setting: Setting) -> AskedQuestion:
         reason=one.reason,
         choices=choices,
         holds_up=setting.holds_up,
-        example=_example(setting),
+        example=_example(setting, one),
         is_confirmable=one.is_confirmable,
     )
 
@@ -179,10 +180,11 @@ def _unused_rows(one: Question) -> str:
 
 
 def _row(choice: Choice, used: Mapping[str, str]) -> Choice:
-    """A row of a table with whether it is used; only a row that is not known has a command of its own."""
-    is_used = table_of(choice.value).items() <= used.items()
-    state = "used now" if is_used else "not known"
-    return replace(choice, evidence=f"{choice.evidence}, {state}", is_possible=not is_used)
+    """A row of a table with whether it is used; one that is not known is shown without a class, which it has not."""
+    if table_of(choice.value).items() <= used.items():
+        return replace(choice, evidence=f"{choice.evidence}, used now", is_possible=False)
+    (value,) = table_of(choice.value)
+    return replace(choice, value=value, evidence=f"{choice.evidence}, not known", is_possible=False)
 
 
 def _with_meaning(setting: Setting, choice: Choice) -> Choice:
@@ -191,13 +193,25 @@ def _with_meaning(setting: Setting, choice: Choice) -> Choice:
     return replace(choice, evidence="; ".join(filter(None, parts)))
 
 
-def _example(setting: Setting) -> str:
+def _example(setting: Setting, one: Question | None = None) -> str:
     """What another value than those that are shown can be; empty where only they are valid."""
     if setting.choices:
         return ""
+    if one is not None and one.evidence.is_table:
+        return _rows_of(one)
     if setting.key in FIELD_QUESTIONS.values():
         return "the name of another column of raw.orders"
     return f"such as {setting.example or setting.default}"
+
+
+def _rows_of(one: Question) -> str:
+    """The rows that a person can give a table: those of a value that is not known, else of any."""
+    used = table_of(one.value or "")
+    rows = [row for choice in one.evidence.choices for row in table_of(choice.value)]
+    unknown = [row for row in rows if row not in used]
+    row = next(iter([*unknown, *rows]), "PAID")
+    written = ", ".join(table_text({row: name}) for name in get_args(StatusClass))
+    return f"one of {written}; the other rows stay as they are"
 
 
 def _last_run() -> tuple[list[Evidence], Mapping[str, Answer], Mapping[str, datetime], DataSource]:

@@ -35,7 +35,8 @@ class AskedQuestion:
         first_seen_at: when it was first asked; None: not known.
         is_confirmable: `answer --proposed` confirms it.
         example: what another answer than the choices can be, in words; empty: there is no other.
-        advice: why it matters, and what can be done about it.
+        advice: why it matters.
+        otherwise: when nothing is to be answered, and what to do then; empty where there is always an answer.
         note: what has to be said once it is answered, such as that a setting overrides the answer.
     """
 
@@ -52,6 +53,7 @@ class AskedQuestion:
     is_confirmable: bool = False
     example: str = ""
     advice: str = ""
+    otherwise: str = ""
     note: str = ""
 
     @property

@@ -245,7 +245,7 @@ def test_a_run_whose_ledger_cannot_be_used_publishes_says_so_and_ends_with_2(
     ledger.write_bytes(b"no ledger")
     run = fresh.command("run", "--fail-on", "never")
     assert (run.code, fresh.one("SELECT exit_code FROM ops.runs")) == (2, 2), run
-    for words in ("the ledger was not read", f"{ledger} is not a ledger", "Set LEDGER__PATH"):
+    for words in ("the ledger was not read", f"{ledger} is not a ledger", "set LEDGER__PATH"):
         assert words in run.out
     as_json = fresh.command("pull", "promotions", "--log", "json")
     record = json.loads(as_json.out.splitlines()[-1])
