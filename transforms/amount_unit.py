@@ -67,16 +67,22 @@ def unit_question(
         if is_usual and len(given) < _ORDERS_MIN:
             return None
         proposal = UNITS
+    against = "" if answer is None else _against(total, holding, answer, are_whole=are_whole)
+    choices = _choices(proposal, words, answer, against)
+    is_proven = is_named or proposal == UNITS
+    return question(Evidence(UNIT, choices, proposal, is_proven, reason=doubt, about=total), answer)
+
+
+def _choices(
+    proposal: str | None, words: str, answer: Answer | None, against: str
+) -> tuple[Choice, ...]:
+    """The two units, the proposed one first: with what shows it, and what contradicts the answer."""
     choices: list[Choice] = []
     for value in (CENTS, UNITS) if proposal == CENTS else (UNITS, CENTS):
-        against = ""
-        if answer is not None and value == answer.value:
-            against = _against(total, holding, answer, are_whole=are_whole)
-        choices.append(Choice(value, words if value == proposal else "", against=against))
-    is_proven = proposal is not None and (is_named or proposal == UNITS)
-    return question(
-        Evidence(UNIT, tuple(choices), proposal, is_proven, reason=doubt, about=total), answer
-    )
+        is_answer = answer is not None and value == answer.value
+        evidence = words if value == proposal else ""
+        choices.append(Choice(value, evidence, against=against if is_answer else ""))
+    return tuple(choices)
 
 
 def _proposal(
