@@ -157,9 +157,9 @@ def _evidence(name: str, columns: ExaminedColumns, answer: Answer | None) -> Evi
 
 
 def _has_values(name: str, columns: ExaminedColumns, column: str) -> bool:
-    """Whether a column has a value; of discounts, one that is not 0."""
+    """Whether a column has a value; of ids and discounts, one that is not 0."""
     facts = columns.facts[column]
-    return facts.is_nonzero if name == "discount" else facts.given > 0
+    return facts.is_nonzero if name == "discount" else facts.given > facts.zeros
 
 
 def _or_one_piece(evidence: Evidence, columns: ExaminedColumns, answer: Answer | None) -> Evidence:

@@ -150,6 +150,7 @@ class ColumnFacts:
     Attributes:
         rows: of listed orders.
         given: how many of them have a value that is not blank.
+        zeros: how many of these are `0`, which as an id or a text is no value.
         is_nonzero: any of them has a digit other than zero.
         currencies: how many have each code of a currency, in upper case.
         amounts: those that are amounts.
@@ -162,6 +163,7 @@ class ColumnFacts:
         self._kinds = kinds
         self._reads_texts = not {"words", "currency"}.isdisjoint(kinds)
         self.rows = self.given = 0
+        self.zeros = 0
         self.is_nonzero = False
         self.currencies: Counter[str] = Counter()
         self.examples: list[str] = []
@@ -181,6 +183,9 @@ class ColumnFacts:
         if "amount" in self._kinds and not self.is_nonzero:
             where = values != 0 if is_number else texts.str.contains("[1-9]")
             self.is_nonzero = bool(where.any())
+        if "text" in self._kinds:
+            is_zero = values == 0 if is_number else texts == "0"
+            self.zeros += int(is_zero.fillna(False).sum())
         if "words" in self._kinds:
             self.words.update(texts.dropna().unique())
         if "currency" in self._kinds:
@@ -200,7 +205,8 @@ class ColumnFacts:
             distinct = len(self.words)
             evidence = f"{self.given} of {rows} have one of {distinct} values"
             return self.given if distinct <= STATUSES_MAX else 0, evidence
-        return self.given, f"{self.given} of {rows} have a value"
+        count = self.given - self.zeros
+        return count, f"{count} of {rows} have a value"
 
     def _fitting_amounts(self, rows: int) -> tuple[int, str]:
         if self.amounts.is_ambiguous:

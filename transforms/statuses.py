@@ -43,6 +43,10 @@ _WORDS: Final = tomllib.loads(
 )
 _REGION_NAMES: Final = re.compile(r"(order_)?(state|estado|stato|etat|estat)")
 """Columns of this name may be the region of an address."""
+_NEGATION: Final = re.compile(
+    r"\b(?:no|not|never|nao|sem|sin|non|senza|pas|sans|nicht|nie|kein\w*|ohne|niet|geen|sense)\b"
+)
+"""A word before that of a sale which turns it around, such as `Não entregue`."""
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -83,6 +87,8 @@ def _found(status: str) -> str | None:
         counts = [match.count(" ") + 1 for match in pattern.findall(rest)]
         longest[name] = max(counts, default=0)
     best = max(longest, key=lambda name: longest[name])  # of equal ones the first table
+    if best == "sale" and longest[best] and _NEGATION.search(rest):
+        return "undecided"
     if longest[best]:
         return best
     if rest == text:

@@ -18,7 +18,7 @@ from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
 from tests.pipelines.bridge import Bridge, bridge
-from tests.shops.world import Line, Order, Shop
+from tests.shops.world import Order, Shop
 
 ORDERS = """
     SELECT order_id, customer_id, customer_status, ordered_at, total, status_class, is_sale, order_status
@@ -120,19 +120,14 @@ def _compare_lines(
         abs(one - other) <= near for one, other in zip(revenue, expected, strict=True)
     )
     verdicts.add("revenue of lines", truth, revenue, expected, is_right)
-    products = sorted(str(line["product"]) for line in lines)
-    verdicts.add(
-        "products", truth, products, _products(truth.lines), products == _products(truth.lines)
-    )
+    products = _known(line["product"] for line in lines)
+    named = sorted(line.product for line in truth.lines)
+    verdicts.add("products", truth, products, named, products == named)
 
 
-def _products(lines: Iterable[Line]) -> list[str]:
-    return sorted(line.product for line in lines)
-
-
-def _known(values: Iterable[Decimal | None]) -> list[Decimal] | None:
+def _known(values: Iterable[Any]) -> list[Any] | None:
     """The values in order; None if one is not known."""
-    known: list[Decimal] = []
+    known: list[Any] = []
     for value in values:
         if value is None:
             return None

@@ -206,7 +206,8 @@ class NewRows(NightlyPull):
     def _accept(self, name: str, found: list[tuple[str, str]]) -> Iterator[str]:
         """A person accepts all alarms, and new orders stay in that form: the alarms are gone."""
         for rule, detail in found:
-            self.accept(rule, detail.rpartition(": ")[0])
+            place = detail.partition("; to answer: ")[0].rpartition(": ")[0]
+            self.accept(rule, place)
             self.counts["accepted"] += 1
         for _ in range(2):
             for rule, detail in self._night():

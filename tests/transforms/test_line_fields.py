@@ -68,6 +68,14 @@ def test_names_of_many_systems_and_languages_are_known(field: str, names: str) -
         assert chosen(lines_of({name: kind})).fields.columns() == {field: name}
 
 
+def test_an_id_that_is_zero_on_every_line_is_no_product() -> None:
+    """WooCommerce writes `variation_id: 0` for a product without variations."""
+    lines = lines_of({"variation_id": "number", "product_id": "number"})
+    assert chosen(lines).fields.product == "variation_id"
+    without = lines.assign(variation_id=lines["variation_id"] * 0)
+    assert chosen(without).fields.product == "product_id"
+
+
 def test_fields_of_lines_that_no_name_shows_are_asked_found_and_answered() -> None:
     lines = lines_of({"pieces": "number", "cost_each": "money", "what": "other"})
     choice = chosen(lines)

@@ -46,7 +46,8 @@ CLASSES = {
     ),
     "test": ("test", "Testbestellung", "prueba"),
     None: ("1", "7", "SP", "XYZ", "on-hold", "sent", "closed", "open", "new", "archived",
-        "failed delivery", "parcialmente pagado", "refund pending", "cancelRequested", "cancellation-requested"),
+        "failed delivery", "Não entregue", "no entregado", "not delivered", "nicht geliefert", "non livré",
+        "parcialmente pagado", "refund pending", "cancelRequested", "cancellation-requested"),
 }  # fmt: skip
 
 

@@ -178,6 +178,8 @@ def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever(
     )
     assert read.newest == ("t", BEGIN + timedelta(minutes=9))
     (view,) = (sql.partition(" AS\n")[2] for sql in statements() if "VIEW bi.lists" in sql)
+    build.execute("CREATE SCHEMA bi")
+    build.execute("CREATE TABLE bi.as_of AS SELECT 'UTC' AS time_zone")
     sql = f"SELECT run_id, tail_read_at FROM ({view}) WHERE resource = 'orders'"
     assert build.execute(sql).fetchall() == [("2026", read.tail_ended_at)]
 
