@@ -1,7 +1,8 @@
 """Inputs whose texts lost letters are held where nobody is there to look at them.
 
 In: the decision for a table of inputs. Out: the same, with `held` in place of `send` where a text was converted to
-UTF-8 twice (`PeÃ±a`) or has a question mark within a word (`Pe?a`), and the reason with the cell.
+UTF-8 twice (`PeÃ±a`) or has a question mark within a word (`Pe?a`), and the reason with the cell. A text that is sent
+again as it was confirmed is on the platform already, and holds nothing.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def hold_damaged(decision: Decision, columns: Mapping[str, str]) -> Decision:
     for name in table.drop_columns(["lines", "path"]).column_names:
         texts = table[name].combine_chunks()
         is_held = pc.and_(is_sent, pc.is_valid(_codes(texts)))
+        if name in decision.repeated:
+            is_held = pc.and_not(is_held, decision.repeated[name])
         for row in np.flatnonzero(is_held.to_numpy(zero_copy_only=False)).tolist():
             reasons.setdefault(row, _reason(name, texts[row].as_py(), columns))
     if not reasons:

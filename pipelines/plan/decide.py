@@ -64,12 +64,14 @@ class Decision:
         table: the same inputs, their texts as JSON; fields that are not sent are null.
         evidence: for an outcome other than `send`.
         more: `id` of the platform's record, `code` and `words` of the reason for a rejection: a text for each.
+        repeated: of fields that are always sent, whether the value of each input is as last confirmed.
     """
 
     outcome: pa.Array
     table: pa.Table
     evidence: str
     more: Mapping[str, pa.Array] = field(default_factory=dict)
+    repeated: Mapping[str, pa.Array] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -316,19 +318,21 @@ class UpdateDecider(Decider):
         fields = as_json(self.kind.name, _arrays(table.drop_columns(["lines", "path"])))
         absolute = {name: texts for name, texts in fields.items() if name not in self.increments}
         inputs = from_arrow(pa.table({"key": table["path"], **absolute}))
+        repeated: dict[str, pa.Array] = {}
         if len(self.confirmed):
             is_here = pc.is_in(
                 array(self.confirmed["key"]), value_set=table["path"].combine_chunks()
             )
             known = self.confirmed[is_here.to_numpy(zero_copy_only=False)]
             differs = changed_fields(inputs, known)
+            repeated = {name: pc.invert(array(differs[name])) for name in absolute}
             for name in absolute.keys() - (absolute.keys() if self.always is None else self.always):
                 fields[name] = pc.if_else(array(differs[name]), fields[name], pa.scalar(None, TEXT))
             self._find_jumps(inputs, known, table)
             self._find_moved_codes(inputs, table)
         outcome = pc.if_else(reduce(pc.or_, map(pc.is_valid, fields.values())), "send", "unchanged")
         to_send = pa.table({"lines": table["lines"], "path": table["path"], **fields})
-        return Decision(outcome, to_send, "assumed: last confirmed value")
+        return Decision(outcome, to_send, "assumed: last confirmed value", repeated=repeated)
 
     def _find_moved_codes(self, inputs: pd.DataFrame, table: pa.Table) -> None:
         lines = pa.array(first_of(table["lines"].combine_chunks()))

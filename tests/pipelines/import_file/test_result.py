@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -308,3 +309,18 @@ def test_texts_that_lost_letters_are_held_where_nobody_is_there(desk: Desk) -> N
     assert desk.run(file, holds_damaged=True).push.lines["unsent", "held"] == 1, "once more"
     assert desk.run(file).exit_code == 0, "a person has seen them and agreed"
     assert sorted(desk.at.codes()) == [f"{n:05d}" for n in range(5)]
+
+
+def test_texts_that_lost_letters_and_are_confirmed_are_sent_again_every_night(desk: Desk) -> None:
+    (desk.at.folder / "m.toml").write_text(
+        'kind = "variants"\n[columns]\nproductId = "productId"\nvariantId = "variantId"\nstock = "stock"\n'
+        'name = { field = "attributes.Color", send = "always" }\nsku = { field = "sku", send = "always" }\n'
+    )
+    text = "productId;variantId;stock;name;sku\n1;1001;{};marr?n;Ro?o\n1;1002;5;{};x\n"
+    options: dict[str, Any] = {"mapping": desk.at.folder / "m.toml", "holds_damaged": True}
+    file = desk.write(text.format(3, "azul"), "articulos.csv")
+    desk.run(file, "variants", mapping=options["mapping"])
+    desk.write(text.format(4, "a?il"), "articulos.csv")
+    again = desk.run(file, "variants", **options)
+    assert (again.exit_code, again.push.lines["unsent", "held"]) == (5, 1), "the new text alone"
+    assert again.push.states == {"confirmed": 2}
