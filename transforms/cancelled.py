@@ -92,6 +92,11 @@ def is_lost(text: str) -> bool:
     return _OF_ORDER.search(without_undone(text)) is not None
 
 
+def has_lost_word(text: str) -> bool:
+    """Whether a status in lower case has a word of `is_lost`, though it may be requested, refused or done in part."""
+    return _OF_ORDER.search(text) is not None
+
+
 def is_refunded(text: str) -> bool:
     """Whether what was lost was paid or delivered before, and went back."""
     return _REFUNDED.search(without_undone(text)) is not None

@@ -122,6 +122,8 @@ def choose_line_fields(
         evidence = _evidence(name, columns, answer)
         if name in ("unit_price", "line_total"):
             evidence = _compared(name, lines, columns, evidence, asked["quantity"].value, totals)
+        if name == "line_total" and evidence.proposal is not None and _is_priced_before(asked):
+            evidence = replace(evidence, is_only_proposed=answer is None)
         asked[name] = question(evidence, answer)
     used = LineFields(**{name: one.value for name, one in asked.items()})
     needed = _needed(used)
@@ -134,7 +136,11 @@ def choose_line_fields(
         used,
         amounts,
         combine_findings([*_findings(asked, needed, columns)]) if columns.rows else frame(FINDINGS),
-        [one for name, one in asked.items() if one.value is not None or name in needed],
+        [
+            one
+            for name, one in asked.items()
+            if one.value is not None or name in needed or one.evidence.is_only_proposed
+        ],
     )
 
 
@@ -212,6 +218,12 @@ def _is_rival(name: str, columns: ExaminedColumns, proposal: str | None, other: 
         return False
     pairs = columns.table.distinct([proposal, other])
     return bool((texts_of(pairs[proposal]) != texts_of(pairs[other])).any())
+
+
+def _is_priced_before(asked: Mapping[str, Question]) -> bool:
+    """Whether earlier runs read quantity and price: another amount of the line replaces them by an answer alone."""
+    answers = [asked[name].answer for name in ("quantity", "unit_price")]
+    return all(one is not None and one.is_own_assumption for one in answers)
 
 
 def _is_one(answer: Answer | None) -> bool:

@@ -54,6 +54,7 @@ from orderbridge.transforms.frames import (
 )
 from orderbridge.transforms.order_columns import money, texts_of
 from orderbridge.transforms.order_fields import CHARGES, FieldChoice
+from orderbridge.transforms.order_names import ORDER_NAMES
 from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
 from orderbridge.transforms.texts import without_blank
 
@@ -236,7 +237,10 @@ def orders_part(
     # money that goes back is no sale, and makes nobody active
     is_back = (total < 0) & status_class.isin(["sale", "unknown"])
     refunded = _refunded(rows, total, choice, currency)
-    is_all_back = (total > 0) & (refunded >= total) & status_class.isin(["sale", "unknown"])
+    # a total after refunds is what is left of the order
+    is_before = fields.total not in ORDER_NAMES["total_after_refunds"]
+    is_all_back = is_before & (total > 0) & (refunded >= total)
+    is_all_back &= status_class.isin(["sale", "unknown"])
     status_class = first_true([(is_back | is_all_back, "refunded")], status_class)
     all_of_it = column(pc.abs(array(total)), rows.index)
     refunded = refunded.where(status_class != "refunded", refunded.fillna(all_of_it))

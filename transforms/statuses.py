@@ -17,6 +17,7 @@ from typing import Final, Literal, get_args
 
 from orderbridge.transforms.cancelled import (
     NO_STATUS,
+    has_lost_word,
     is_lost,
     is_refunded,
     is_requested,
@@ -129,6 +130,7 @@ class StatusEvidence:
         others: the values that only orders have that are no longer listed.
         flags: rows for columns of tests, such as `test: true`.
         counted: values that an older version counted as revenue; they stay sales unless their words say otherwise.
+        left_out: values that an older version counted in no order; those that it took for cancelled stay so.
         cancelled: the values that `reconcile.order_cancelled` names, in lower case; None: it is not set.
     """
 
@@ -137,6 +139,7 @@ class StatusEvidence:
     others: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     counted: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
     cancelled: frozenset[str] | None = None
 
     @property
@@ -207,6 +210,9 @@ def _proposed(value: str, known: StatusEvidence) -> str | None:
     by_word = None if value == NO_STATUS else class_of_word(value)
     if by_word is None and value in known.counted:
         return "sale"
+    was_lost = value in known.left_out and has_lost_word(value.casefold())
+    if was_lost and by_word in (None, "sale"):
+        return "cancelled"
     return by_word
 
 

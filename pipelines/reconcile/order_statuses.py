@@ -38,13 +38,13 @@ _MONTHS_SHOWN: Final = 12
 _VALUES_MAX: Final = 500
 """So many values of a column are classified; one that a person has named by mistake may have a million."""
 _COUNTED: Final = "counted_before"
-"""The orders that an older version, which knew no classes, counted as revenue."""
+"""The orders of an older version, which knew no classes, and whether it counted them as revenue."""
 _COUNTED_BEFORE: Final = f"""
     CREATE OR REPLACE TEMP TABLE {_COUNTED} AS
-    SELECT order_id FROM reconciled.orders WHERE {{is_counted}}"""
-_COUNTED_STATUSES: Final = (
-    f"SELECT DISTINCT {{column}} FROM {{orders}} o SEMI JOIN {_COUNTED} c ON c.order_id = o.id"
-)
+    SELECT order_id, {{is_counted}} AS is_counted FROM reconciled.orders"""
+_COUNTED_STATUSES: Final = f"""
+    SELECT {{column}}, bool_or(c.is_counted) AS is_counted
+    FROM {{orders}} o JOIN {_COUNTED} c ON c.order_id = o.id GROUP BY 1"""
 _AMOUNTS: Final = """
     SELECT coalesce(order_status, ?), count(*), currency, sum(total) FROM reconciled.orders
     WHERE NOT is_missing GROUP BY ALL ORDER BY 2 DESC, 1, 3"""
@@ -54,11 +54,11 @@ _TEST_AMOUNTS: Final = """
 _LEFT: Final = f"""
     SELECT CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, o.currency, sum(o.total) AS before,
         sum(o.total) FILTER (o.is_sale) AS now, count(*) FILTER (o.is_sale IS NOT true) AS orders
-    FROM reconciled.orders o SEMI JOIN {_COUNTED} c ON c.order_id = o.order_id WHERE NOT o.is_missing
+    FROM reconciled.orders o SEMI JOIN {_COUNTED} c ON c.order_id = o.order_id AND c.is_counted WHERE NOT o.is_missing
     GROUP BY ALL HAVING count(*) FILTER (o.is_sale IS NOT true) > 0 ORDER BY ALL"""
 _LEFT_STATUSES: Final = f"""
     SELECT DISTINCT coalesce(o.order_status, '{NO_STATUS}'), o.status_class
-    FROM reconciled.orders o SEMI JOIN {_COUNTED} c ON c.order_id = o.order_id
+    FROM reconciled.orders o SEMI JOIN {_COUNTED} c ON c.order_id = o.order_id AND c.is_counted
     WHERE NOT o.is_missing AND o.is_sale IS NOT true ORDER BY 1"""
 
 
@@ -169,15 +169,17 @@ class OrderStatuses:
         column = choice.fields.order_status
         is_upgraded = _note_counted(build)
         listed, others = ([], []) if column is None else _values(orders, column)
-        counted: list[str] = []
+        counted: set[str] = set()
+        left_out: set[str] = set()
         if is_upgraded and column is not None:
-            counted = _counted_values(orders, column)
+            counted, left_out = _values_before(orders, column)
         known = StatusEvidence(
             column,
             tuple(listed),
             tuple(others),
             tuple(map(test_row, choice.cancellation.test_columns)),
             frozenset(counted),
+            frozenset(left_out),
             None if cancelled is None else frozenset(map(str.casefold, cancelled)),
         )
         is_of_column = assumption is not None and assumption.about in ("", column)
@@ -222,7 +224,7 @@ class OrderStatuses:
 
 
 def _note_counted(build: duckdb.DuckDBPyConnection) -> bool:
-    """Keeps the orders that an older version counted as revenue. Returns whether the run before was of one."""
+    """Keeps which orders an older version counted as revenue. Returns whether the run before was of one."""
     if "orders" not in table_names(build, "reconciled"):
         return False
     columns = columns_of(build, "reconciled.orders")
@@ -234,11 +236,14 @@ def _note_counted(build: duckdb.DuckDBPyConnection) -> bool:
     return True
 
 
-def _counted_values(orders: RawOrders, column: str) -> list[str]:
-    """The values of the column of statuses that orders have which an older version counted."""
+def _values_before(orders: RawOrders, column: str) -> tuple[set[str], set[str]]:
+    """The values of the column of statuses that an older version counted, and those that it counted in no order."""
     sql = _COUNTED_STATUSES.format(column=sql_name(column), orders=orders.name)
     rows = from_arrow(orders.tables.build.sql(sql).to_arrow_table())
-    return texts_of(rows[column]).fillna(NO_STATUS).tolist()
+    texts = texts_of(rows[column]).fillna(NO_STATUS)
+    is_counted = rows["is_counted"].fillna(True).to_numpy(bool)
+    counted = {*texts[is_counted]}
+    return counted, {*texts[~is_counted]} - counted
 
 
 def _values(orders: RawOrders, column: str) -> tuple[list[str], list[str]]:

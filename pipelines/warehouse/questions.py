@@ -202,22 +202,38 @@ def _pinned(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
 def _pinned_lines(
     build: duckdb.DuckDBPyConnection, table: str, at: datetime | None
 ) -> dict[str, Answer]:
-    """The columns of lines that 0.3 used: the first of their names with a value of a listed order."""
+    """The columns of lines that 0.3 used: the first of their names with a value of a listed order.
+
+    A field that 0.3 read of no line is not pinned: only a new version knows the name of such a column.
+    """
     if table not in table_names(build, "raw"):
         return {}
     columns = columns_of(build, f"raw.{sql_name(table)}")
+    read = _read_fields(build)
     pinned: dict[str, Answer] = {}
     for field, question in LINE_QUESTIONS.items():
-        named = [name for name in LINE_NAMES[field] if name in columns and field != "discount"]
-        if not named:
+        named = [name for name in LINE_NAMES[field] if name in columns]
+        if field not in read or not named:
             continue
-        counts = ", ".join(f"count({sql_name(name)})" for name in named)
-        sql = f"SELECT {counts} FROM raw.{sql_name(table)} WHERE _missing_since IS NULL"
-        (row,) = build.execute(sql).fetchall()
-        filled = [name for name, count in zip(named, row, strict=True) if count]
+        counts = ", ".join(f"count(nullif(trim({sql_name(name)}::VARCHAR), ''))" for name in named)
+        sql = f"SELECT count(*), {counts} FROM raw.{sql_name(table)} WHERE _missing_since IS NULL"
+        ((rows, *given),) = build.execute(sql).fetchall()
+        filled = [(name, count) for name, count in zip(named, given, strict=True) if count]
         if filled:
-            pinned[question] = Answer(filled[0], ASSUMPTION, at)
+            column, count = filled[0]
+            pinned[question] = Answer(column, ASSUMPTION, at, share=Share(count, rows))
     return pinned
+
+
+def _read_fields(build: duckdb.DuckDBPyConnection) -> set[str]:
+    """The fields of lines of which the last run read a value; discounts are none of 0.3."""
+    if "order_lines" not in table_names(build, "reconciled"):
+        return set()
+    columns = columns_of(build, "reconciled.order_lines")
+    fields = [name for name in LINE_QUESTIONS if name in columns]
+    counts = ", ".join(f"count({sql_name(name)})" for name in fields)
+    (row,) = build.execute(f"SELECT {counts} FROM reconciled.order_lines").fetchall()
+    return {name for name, count in zip(fields, row, strict=True) if count}
 
 
 def _contradicted(build: duckdb.DuckDBPyConnection) -> Collection[str]:

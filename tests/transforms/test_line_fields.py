@@ -76,6 +76,22 @@ def test_an_id_that_is_zero_on_every_line_is_no_product() -> None:
     assert chosen(without).fields.product == "product_id"
 
 
+def test_an_amount_that_comes_beside_quantity_and_price_is_used_by_an_answer_alone() -> None:
+    lines = lines_of({"quantity": "number", "price": "money", "sales": "money"})
+    assert chosen(lines).fields.line_total == "sales"
+    earlier = {
+        LINE_QUESTIONS["quantity"]: Answer("quantity", ASSUMPTION),
+        LINE_QUESTIONS["unit_price"]: Answer("price", ASSUMPTION),
+    }
+    choice = chosen(lines, earlier)
+    assert choice.fields.columns() == {"quantity": "quantity", "unit_price": "price"}
+    (asked,) = (one for one in choice.questions if one.id == LINE_QUESTIONS["line_total"])
+    assert (asked.state, asked.evidence.proposal, asked.is_confirmable) == ("open", "sales", True)
+    given = Answer("sales", "answers.toml")
+    choice = chosen(lines, {**earlier, LINE_QUESTIONS["line_total"]: given})
+    assert choice.fields.line_total == "sales"
+
+
 def test_fields_of_lines_that_no_name_shows_are_asked_found_and_answered() -> None:
     lines = lines_of({"pieces": "number", "cost_each": "money", "what": "other"})
     choice = chosen(lines)

@@ -516,6 +516,16 @@ def test_refunds_nested_in_orders_are_a_figure_of_their_own() -> None:
     assert values(result.orders, *figures)[0] == ("sale", None)
 
 
+def test_what_is_left_of_an_order_after_a_larger_refund_is_a_sale() -> None:
+    kinds = {**KINDS, "current_total_price": MONEY, "total_refunded": MONEY}
+    row = {"who": 1, "at": "2026-01-05T10:00:00Z", "state": "completed", "money": "PEN"}
+    left = {**row, "current_total_price": "30", "total_refunded": "70"}
+    fields = OrderFields("who", "at", "current_total_price", "state", "money")
+    result = made(left, kinds=kinds, fields=fields)
+    figures = ("status_class", "total", "refunded")
+    assert values(result.orders, *figures) == [("sale", Decimal(30), Decimal(70))]
+
+
 def test_a_column_of_midnights_in_utc_has_the_same_days_in_every_zone() -> None:
     in_lima = DateContext(AS_OF, timezone="America/Lima")
     midnights = ("2026-01-05T00:00:00Z", "2026-01-06 00:00:00+00:00", "2026-01-07T00:00:00.000Z")

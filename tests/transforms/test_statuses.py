@@ -127,6 +127,22 @@ def test_what_an_older_version_counted_stays_a_sale_unless_its_words_say_otherwi
     }
 
 
+def test_what_an_older_version_took_for_cancelled_stays_so_unless_its_words_say_more() -> None:
+    """It left out what is partly given back, or is yet to be: revenue does not grow without a word."""
+    lost = ("Reembolso parcial", "awaiting refund", "cancelled", "returned")
+    others = ("paid", "7")
+    values = (*lost, *others)
+    known = StatusEvidence("status", values, left_out=frozenset(values))
+    assert asked(known)[1] == {
+        "reembolso parcial": "cancelled",
+        "awaiting refund": "cancelled",
+        "cancelled": "cancelled",
+        "returned": "refunded",
+        # a column beside the status cancelled these
+        "paid": "sale",
+    }
+
+
 def test_values_that_a_setting_names_as_cancelled_are_the_only_cancelled_ones() -> None:
     values = ("9", "Refunded", "7", "pending")
     known = StatusEvidence("status", values, cancelled=frozenset({"9"}))

@@ -116,6 +116,39 @@ def test_what_leaves_the_revenue_is_reported_once_with_both_sums_and_the_answer_
     assert old.one("SELECT count(*) FROM reconciled.orders WHERE is_sale IS NULL") == 1
 
 
+def test_fields_of_lines_are_those_of_the_version_before(old: Bridge) -> None:
+    """Many lines have no product, and no version before knew `price_subtotal`: neither is an alarm or a new figure."""
+    lines = "SELECT count(product), sum(line_amount), count(line_total) FROM reconciled.order_lines"
+    (before,) = old.rows(lines)
+    update(
+        old,
+        "UPDATE raw.orders__lines SET sku = NULL WHERE order_id[-1:]::INT % 2 = 0",
+        "ALTER TABLE raw.orders__lines ADD COLUMN price_subtotal DECIMAL(38, 9)",
+        "UPDATE raw.orders__lines SET price_subtotal = 7",
+    )
+    for _ in range(2):
+        assert night(old).code == 0
+        ((products, amount, totals),) = old.rows(lines)
+        assert (products < before[0], amount, totals) == (True, *before[1:])
+
+
+def test_what_was_left_out_of_the_revenue_stays_so(old: Bridge) -> None:
+    """0.3.0 took `refunded partially` for a refund, whose words say now that the order is a sale."""
+    status = "['DELIVERED', 'refunded partially', 'awaiting refund'][id[-1:]::INT % 3 + 1]"
+    of_order = status.replace("id[", "order_id[")
+    is_left_out = f"{of_order} <> 'DELIVERED'"
+    update(
+        old,
+        f"UPDATE raw.orders SET status = {status}",
+        f"UPDATE reconciled.orders SET is_cancelled = {is_left_out}, order_status = {of_order}",
+    )
+    cancelled = "SELECT count_if(is_cancelled), count(is_cancelled) FROM reconciled.orders"
+    counted = old.rows(cancelled)
+    for _ in range(2):
+        assert night(old).code == 0
+        assert old.rows(cancelled) == counted
+
+
 def test_a_first_run_ends_with_what_is_assumed_and_open_and_a_second_one_does_not(
     fresh: Bridge,
 ) -> None:
