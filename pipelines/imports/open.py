@@ -190,8 +190,11 @@ def count_reject_columns(columns: Sequence[str], mapping: Mapping | None = None)
 def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list[str]:
     """Every mapped column is in the file, and every column is mapped or ignored if the mapping is strict or proposed.
 
-    Doubtful columns of a proposal are left out. Returns the columns that are neither mapped nor ignored by name.
+    Doubtful columns of a proposal are left out, but for the code of a create: a customer without it is not known
+    again. Returns the columns that are neither mapped nor ignored by name.
     """
+    is_update = KINDS[mapping.kind].is_update
+    left_out = {name for name, path in mapping.doubtful.items() if is_update or path != ERP_CODE}
     missing = [name for name in mapping.used_columns if name not in columns]
     if missing:
         names = listed(missing, lambda name: f"{name!r}{suggestion(name, columns)}")
@@ -203,9 +206,7 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
     unmapped = [
         name
         for name in columns
-        if name not in mapping.columns
-        and name not in mapping.used_columns
-        and name not in mapping.doubtful
+        if name not in mapping.columns and name not in mapping.used_columns and name not in left_out
     ]
     if unmapped and (mapping.strict or mapping.path is None):
         fields = all_paths(mapping.kind)

@@ -560,3 +560,11 @@ def test_a_code_that_its_lookup_leads_elsewhere_since_the_last_import_is_named_o
     assert records.stat().st_mode & 0o077 == 0
     records.write_text("{")
     assert named() == [], "a damaged one is no hindrance"
+
+
+def test_no_customer_is_created_without_a_column_that_nobody_was_asked_about(desk: Desk) -> None:
+    rows = "".join(f"{n};Ana {n};ana{n}@example.test\n" for n in range(1, 5))
+    with pytest.raises(UsageError, match="matches no field of customers: 'Nº'"):
+        desk.run(desk.write(f"Nº;Nombre;Correo\n{rows}"))
+    assert desk.at.codes() == []
+    assert "push" not in desk.done
