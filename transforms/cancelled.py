@@ -83,7 +83,7 @@ def undone_words(text: str) -> str:
 
 
 def is_requested(text: str) -> bool:
-    """Whether words of `undone_words` say that it is requested or under way: nobody knows how it ends."""
+    """Whether words of `undone_words` say that it is requested or under way, so that the outcome is open."""
     return _REQUESTED.search(text) is not None
 
 

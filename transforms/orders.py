@@ -81,7 +81,7 @@ SHARE_FALL_MAX: Final = 0.1
 """A matched share may fall by so much between two runs: new guests, removed customers."""
 
 ORDER_CUSTOMERS: Final = {"customer_id": TEXT, "customer_status": TEXT, "is_ambiguous": BOOLEAN}
-UTC_NAMES: Final = ("_gmt", "_utc")
+_UTC_NAMES: Final = ("_gmt", "_utc")
 """How the names of columns end whose times are in UTC, whatever the time zone is."""
 _MIDNIGHT_IN_UTC: Final = r"[0-9/-]{8,10}[T ]00:00(:00(\.0+)?)?(Z| ?UTC|[+-]00:?00)"
 UNKNOWN_STATUS: Final = "order_status: what this status means is not known"
@@ -217,8 +217,8 @@ def orders_part(
         The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
     """
     fields, cancellation, names = choice.fields, choice.cancellation, choice.fields.columns()
-    is_named_utc = fields.ordered_at is not None and fields.ordered_at.endswith(UTC_NAMES)
-    timezone = "UTC" if is_named_utc or choice.is_in_utc else context.timezone
+    is_in_utc = choice.is_in_utc or is_named_utc(fields.ordered_at or "")
+    timezone = "UTC" if is_in_utc else context.timezone
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, form)
     total = (
         money(rows["total"], choice.amounts)
@@ -303,6 +303,11 @@ def orders_part(
     counts["cancelled with total"] = int((is_cancelled & (counted["total"] != 0)).sum())
     counts.update(f"currency {name}" for name in counted["currency"].dropna().unique())
     return Part(typed(ours, ORDERS), combine_findings(findings), counts)
+
+
+def is_named_utc(column: str) -> bool:
+    """Whether the name of a column of dates says that they are in UTC, such as `created_at_gmt`."""
+    return column.endswith(_UTC_NAMES)
 
 
 def has_midnights_only(texts: Column[Any]) -> bool:

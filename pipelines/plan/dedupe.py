@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from orderbridge.pipelines.imports import Inputs, ReadyInputs, RejectedInput
 from orderbridge.pipelines.mapping.field_paths import root_of
 from orderbridge.pipelines.plan.damaged_texts import hold_damaged
 from orderbridge.pipelines.plan.decide import Decider
-from orderbridge.pipelines.plan.model import OPERATIONS_FILE
+from orderbridge.pipelines.plan.model import OPERATIONS_FILE, LineOutcome
 from orderbridge.pipelines.plan.outcomes import (
     CONFLICTING_LINES,
     Outcomes,
@@ -40,16 +40,8 @@ from orderbridge.transforms.upserts.decisions import search_key, sharing
 
 _STEP: Final = re.compile(r"[^.\[\]]+")
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
-_OUTCOMES: Final = (
-    "send",
-    "unchanged",
-    "exists_same",
-    "exists_differs",
-    "ambiguous",
-    "held",
-    "rejected",
-    "skipped",
-)
+_MERGED: Final = "merged"
+_OUTCOMES: Final = ("send", *(one for one in get_args(LineOutcome) if one != _MERGED))
 
 
 def partition(
@@ -233,7 +225,7 @@ class _Duplicates:
         if not len(where):
             return
         first = self.first[rows[where]]
-        names = pa.array(("merged", *_OUTCOMES[1:])).take(pa.array(decided[first]))
+        names = pa.array((_MERGED, *_OUTCOMES[1:])).take(pa.array(decided[first]))
         same_as = pa.array(self.line[first])
         outcomes.add_table(
             lines.take(pa.array(where)).combine_chunks(), {"outcome": names, "same_as": same_as}

@@ -14,7 +14,12 @@ from typing import Final
 import duckdb
 import msgspec
 
-from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
+from orderbridge.pipelines.questions.model import (
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    unknown_question,
+)
 from orderbridge.pipelines.warehouse import failure
 from orderbridge.pipelines.warehouse.accepted_changes import (
     AcceptedChanges,
@@ -158,9 +163,7 @@ def _changes(
         if one.value is None:
             continue
         if one.question not in asked:
-            raise UsageError(
-                f"there is no question {one.question}", "`orderbridge questions` lists all of them."
-            )
+            raise unknown_question(one.question)
         if one.value != _ACCEPT:
             raise UsageError(
                 f"{one.value} is no answer to {one.question}",

@@ -11,7 +11,13 @@ from pathlib import Path
 
 from orderbridge.pipelines.plan.lost_zeros import AS_WRITTEN, QUESTION, LostZeros, kept_zeros
 from orderbridge.pipelines.plan.model import file_sha256
-from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
+from orderbridge.pipelines.questions.model import (
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    answer_command,
+    unknown_question,
+)
 from orderbridge.pipelines.warehouse.accepted_changes import (
     AcceptedChanges,
     AcceptedCodes,
@@ -50,10 +56,7 @@ class Codes:
         known = _held()
         for one in answers:
             if one.question not in known:
-                raise UsageError(
-                    f"there is no question {one.question}",
-                    "`orderbridge questions` lists all of them.",
-                )
+                raise unknown_question(one.question)
             if one.value not in (AS_WRITTEN, None):
                 raise UsageError(
                     f"{one.value} is not an answer to {one.question}",

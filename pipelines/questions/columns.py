@@ -22,7 +22,13 @@ from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.mapping import MappedColumn, Mapping, doubts, load, sample
 from orderbridge.pipelines.mapping.write import answer_column
 from orderbridge.pipelines.plan.model import MANIFEST_FILE
-from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
+from orderbridge.pipelines.questions.model import (
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    answer_command,
+    unknown_question,
+)
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import find_root, project_file
 from orderbridge.transforms.questions import Choice
@@ -74,10 +80,7 @@ class Columns:
         for one in answers:
             doubt = known.get(one.question)
             if doubt is None:
-                raise UsageError(
-                    f"there is no question {one.question}",
-                    "`orderbridge questions` lists all of them.",
-                )
+                raise unknown_question(one.question)
             if one.value not in (doubt.field, _IGNORE):
                 raise UsageError(
                     f"{one.value or 'a withdrawal'} is not an answer to {one.question}",

@@ -12,7 +12,13 @@ from typing import Final
 
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.push.run import ledger_lock
-from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
+from orderbridge.pipelines.questions.model import (
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    answer_command,
+    unknown_question,
+)
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import is_set, ledger_path, legacy_settings
 from orderbridge.transforms.questions import Choice
@@ -58,10 +64,7 @@ class Creates:
                     f"If it was deleted on the platform: {answer_command(one.question, AGAIN)}",
                 )
             if one.question not in known:
-                raise UsageError(
-                    f"there is no question {one.question}",
-                    "`orderbridge questions` lists all of them.",
-                )
+                raise unknown_question(one.question)
 
     def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
         """See `QuestionKind`."""

@@ -43,7 +43,7 @@ from orderbridge.transforms.frames import Column, from_arrow
 from orderbridge.transforms.keys import clean_text
 from orderbridge.transforms.order_columns import texts_of
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
-from orderbridge.transforms.orders import UTC_NAMES
+from orderbridge.transforms.orders import is_named_utc
 from orderbridge.transforms.questions import Answer, Evidence
 from orderbridge.transforms.value_questions import CLOCK, DATE_ORDER, TIMEZONE
 
@@ -197,7 +197,7 @@ def _clocks(asked: _Asked) -> Iterator[str]:
     ):
         if pd.isna(at) or is_day:
             return
-        if written.zone_count and not column.endswith(UTC_NAMES):
+        if written.zone_count and not is_named_utc(column):
             yield f"order {order_id} is written as {text}, without a zone. Answer with the zone of your office."
             yield "if its clock showed another time then, say so next: orderbridge questions reconcile.order_clock"
             times = {zone: read(timezone=zone).at[0] for zone in zones}

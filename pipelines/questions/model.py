@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from orderbridge.sources.errors import UsageError
 from orderbridge.transforms.questions import Choice, State
 
 PRESSING: tuple[State, ...] = ("contradicted", "open", "assumed")
@@ -70,6 +71,12 @@ class AskedQuestion:
 def answer_command(question: str, value: str) -> str:
     """The command that answers a question with a value; it can be copied."""
     return f"orderbridge answer {shlex.quote(question)} {shlex.quote(value)}"
+
+
+def unknown_question(name: str, guess: str = "") -> UsageError:
+    """The error for an answer to a question that nobody asks; `guess` is a sentence that names another one."""
+    hint = "`orderbridge questions` lists all of them."
+    return UsageError(f"there is no question {name}", f"{guess} {hint}" if guess else hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,13 @@ from orderbridge.pipelines.ledger.hosts import (
 )
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.push.run import ledger_lock
-from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
+from orderbridge.pipelines.questions.model import (
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    answer_command,
+    unknown_question,
+)
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import is_set, ledger_path, legacy_settings
 from orderbridge.transforms.questions import Choice
@@ -55,10 +61,7 @@ class Platforms:
         known = {question_about(other) for other in _undecided()}
         for one in answers:
             if one.question not in known:
-                raise UsageError(
-                    f"there is no question {one.question}",
-                    "`orderbridge questions` lists all of them.",
-                )
+                raise unknown_question(one.question)
             if one.value not in (SAME, DIFFERENT):
                 raise UsageError(
                     f"{one.value or 'a withdrawal'} is not an answer to {one.question}",

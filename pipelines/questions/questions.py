@@ -26,11 +26,11 @@ from orderbridge.pipelines.questions.model import (
     Given,
     GivenAnswer,
     QuestionKind,
+    unknown_question,
 )
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.platforms import Platforms
 from orderbridge.pipelines.questions.writes import Writes
-from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
 KINDS: Final[tuple[QuestionKind, ...]] = (
@@ -71,10 +71,7 @@ def find_question(name: str) -> AskedQuestion:
     if (setting := SETTINGS.get(name)) is not None and setting.asks:
         return without_evidence(setting)
     near = get_close_matches(name, known, n=1) or [one for one in known if name in one]
-    guess = f"Did you mean {near[0]}? " if near else ""
-    raise UsageError(
-        f"there is no question {name}", f"{guess}`orderbridge questions` lists all of them."
-    )
+    raise unknown_question(name, f"Did you mean {near[0]}?" if near else "")
 
 
 def answer_questions(answers: Sequence[GivenAnswer], given: Given) -> AnswerResult:

@@ -230,7 +230,7 @@ def _note_counted(build: duckdb.DuckDBPyConnection) -> bool:
     columns = columns_of(build, "reconciled.orders")
     if "status_class" in columns:
         return False
-    # 0.2 told no order from another.
+    # 0.2 had no such column: it counted every order.
     is_counted = "NOT is_cancelled" if "is_cancelled" in columns else "true"
     build.execute(_COUNTED_BEFORE.format(is_counted=is_counted))
     return True

@@ -21,7 +21,7 @@ from orderbridge.transforms.chance import Share
 from orderbridge.transforms.date_forms import DateOrder
 from orderbridge.transforms.dates import ReadDates
 from orderbridge.transforms.findings import combine_findings, table_finding, to_answer
-from orderbridge.transforms.orders import UTC_NAMES
+from orderbridge.transforms.orders import is_named_utc
 from orderbridge.transforms.questions import Answer, Question
 from orderbridge.transforms.value_questions import (
     CLOCK,
@@ -144,7 +144,7 @@ def _clock(
 ) -> Question | None:
     """Whether times without an offset are by the clock of the zone; no question where a name says that they are UTC."""
     zone = settings.timezone
-    if zone is None or read is None or read.form != _NAIVE or read.column.endswith(UTC_NAMES):
+    if zone is None or read is None or read.form != _NAIVE or is_named_utc(read.column):
         return None
     read_in = "UTC" if settings.orders.clock == "utc" else zone
     counted = build.execute(_NIGHTS, {"zone": zone, "read_in": read_in}).fetchall()
