@@ -47,7 +47,7 @@ help:
 
 help-dev:
 	@echo 'make dev        the tools of tests; make lint, types, unit, smoke: the parts of make test'
-	@echo 'make docs       write the generated pages of docs/, and the settings in README and .dlt'
+	@echo 'make docs       write the generated pages of docs/, and the settings in .dlt'
 	@echo 'make format     lay out the code'
 	@echo 'make soak       long seeded campaigns of pulls, pushes, files … (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push" JOBS=2)'
 	@echo 'make mutants    planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'

@@ -1,4 +1,4 @@
-"""Writes the files that are generated: pages of this folder, README's table, the settings files in `.dlt`.
+"""Writes the files that are generated: pages of this folder, and the settings files in `.dlt`.
 
 In: the commands as click knows them, the settings, the rules, the tables of an empty warehouse, the contract and the
 hints of the dlt sources. Run by `make docs`; a test compares the files with what this writes.
@@ -35,13 +35,32 @@ _COMMANDS = """\
 
 `orderbridge --project DIR COMMAND` uses the settings, warehouse, ledger and plans in DIR; `orderbridge COMMAND --help`
 shows the same as this page. The [exit codes](../schedules.md#exit-codes) are the same for all commands.
+
+Completion in a shell, as a line of `~/.bashrc` (`zsh_source` and `fish_source` likewise):
+
+```
+eval "$(_ORDERBRIDGE_COMPLETE=bash_source orderbridge)"
+```
 """
 _SETTINGS = """\
 # Settings
 
-Each setting can be in `.dlt/secrets.toml`, in `.dlt/config.toml` or in the environment, which has precedence. A
-relative path is relative to the project: the folder that contains the `.dlt`. `orderbridge init` asks for those
-that are required, `orderbridge init KEY=VALUE` sets one, `orderbridge check` tests them.
+Each setting can be in the environment, in `.dlt/secrets.toml` (for keys), in `.dlt/config.toml` (tracked by git) or in
+`.dlt/answers.toml`, which `orderbridge answer` writes. The first that has it wins, in this order. `orderbridge init`
+asks for those that are required, `orderbridge init KEY=VALUE` sets one, `orderbridge check` tests them.
+
+The project is the folder that contains the `.dlt`:
+
+1. the one that `--project DIR` before the command names, or else `DLT_PROJECT_DIR`
+2. or the current folder, or the nearest one above it, up to the home folder or a mount point
+3. or this checkout, if it has settings
+
+Warehouse, ledger, plans and report are there too, and a relative path in a setting is relative to it. `~/.dlt`, which
+dlt uses itself, counts only if it has one of these sections.
+
+Settings that another user owns or can write are refused. A misspelt name is an error that suggests the nearest one, and
+a misspelt section is a warning. An address with `http://` is accepted for this machine alone. A key of one environment
+with a host of the other is an error before anything is sent.
 
 """
 _RULES = """\
@@ -73,7 +92,7 @@ _SOURCE = """\
 ```python
 import dlt
 
-from sources.{name} import {name}
+from orderbridge.sources.{name} import {name}
 
 pipeline = dlt.pipeline("shop", destination="duckdb", dataset_name="platform")
 pipeline.run({name}())
@@ -154,7 +173,7 @@ def rules_page() -> str:
     return _RULES + "\n".join(lines) + "\n"
 
 
-def readme_table() -> str:
+def settings_table() -> str:
     """The table of all settings, in Markdown."""
     lines = ["| setting | environment variable | default | what it is |", "|---|---|---|---|"]
     for setting in SETTINGS.values():
@@ -277,7 +296,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield from dictionary.pages()
     yield "docs/images/tables.svg", dictionary.diagram()
     yield "docs/reference/commands.md", commands_page()
-    yield "docs/reference/settings.md", _SETTINGS + readme_table()
+    yield "docs/reference/settings.md", _SETTINGS + settings_table()
     yield (
         "docs/sources/legacy.md",
         source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`"),
@@ -285,7 +304,6 @@ def pages() -> Iterator[tuple[str, str]]:
     arguments = "`sources.public_v1.base_url`, `api_key`, `page_limit`, `order_key`"
     yield "docs/sources/public_v1.md", source_page(public_v1, arguments)
     tables = {
-        "README.md": ("settings", readme_table()),
         "docs/erp.md": ("weights", weights_table()),
         "docs/sources.md": ("resources", resources_table()),
         "docs/warehouse.md": ("reconciled", reconciled_table()),

@@ -25,7 +25,7 @@ ConnectionReason = Literal["dns", "refused", "timeout", "certificate", "tls", "p
 
 
 class ExitCode(IntEnum):
-    """How a command ends, each with one line for users: `--help`, the README and the schedules list them."""
+    """How a command ends, each with one line for users: `--help` and the page on schedules list them."""
 
     meaning: str
 

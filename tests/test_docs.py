@@ -40,7 +40,10 @@ def test_the_generated_pages_are_what_make_docs_writes_and_have_each_rule_settin
     sections = re.findall(r'^### <a id="([a-z-]+)"></a>', pages["docs/rules.md"], re.MULTILINE)
     assert sections == [anchor(rule.entity, rule.name) for rule in RULES]
     assert len(set(sections)) == len(sections)
-    assert all(f"| `{key}` | `{variable(key)}` |" in pages["README.md"] for key in SETTINGS)
+    assert all(
+        f"| `{key}` | `{variable(key)}` |" in pages["docs/reference/settings.md"]
+        for key in SETTINGS
+    )
     commands = re.findall(r"^## `(.*)`$", pages["docs/reference/commands.md"], re.MULTILINE)
     assert commands == sorted(orderbridge.commands)
     for schema, table in dictionary.tables():

@@ -38,7 +38,7 @@ def command(
     until: datetime | None,
     up_to: int | None,
 ) -> int | None:
-    """Answer a QUESTION with a VALUE; `orderbridge questions` lists them, and shows the choices of one.
+    """Answer a QUESTION with a VALUE; `orderbridge questions` lists them.
 
     An answer is kept in the project with who, when, why and the evidence that it was given on, and counts from the next
     run, or at once with --now. With --from many are answered, all or none: a spreadsheet that `questions` or `review`

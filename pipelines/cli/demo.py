@@ -36,7 +36,7 @@ _NEW_ORDERS: Final = 4
 _STEPS: Final = (
     (
         "Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing",
-        ("run", "--verbose"),
+        ("run",),
         ExitCode.DONE,
     ),
     (
@@ -52,7 +52,7 @@ _STEPS: Final = (
     ),
     (
         "Run again, compared with both files: the two errors are planted in the file of customers",
-        ("run", "--erp-customers", _CUSTOMERS, "--erp-variants", _VARIANTS, "--verbose"),
+        ("run", "--erp-customers", _CUSTOMERS, "--erp-variants", _VARIANTS),
         ExitCode.FINDINGS,
     ),
     ("What was found, as a page", ("report",), ExitCode.DONE),

@@ -48,7 +48,7 @@ def command(
     resend: bool,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> int:
-    """Take a CSV or .xlsx to the platform: pull, plan, show, ask, push, verify; run it again to go on.
+    """Send a CSV or .xlsx to the platform: plan, show, ask, push, verify; run it again to continue.
 
     KIND. Nothing is sent before you agree. The outcome of each line
     is in the folder of the plan, under results. A run that was stopped, or that lost answers, is continued by

@@ -123,7 +123,9 @@ def _changed(text: str) -> tuple[str, object]:
             key, SETTINGS, n=1
         )
         hint = f"Did you mean {' or '.join(near)}? " if near else ""
-        raise UsageError(f"there is no setting {key!r}", f"{hint}README.md lists all of them.")
+        raise UsageError(
+            f"there is no setting {key!r}", f"{hint}docs/reference/settings.md lists all of them."
+        )
     setting = SETTINGS[key]
     if is_given and setting.is_secret:
         raise UsageError(

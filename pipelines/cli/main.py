@@ -21,15 +21,41 @@ from orderbridge.sources import __version__
 from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 
-COMMANDS: Final = (
-    "accept", "answer", "check", "demo", "import_file", "init", "plan", "preview", "pull", "push", "questions",
-    "reconcile", "report", "review", "run", "sandbox", "schema", "settle", "status", "template", "verify", "views",
-)  # fmt: skip
-"""Each is a module of this package that holds one command."""
+COMMAND_GROUPS: Final = {
+    "Every week": ("init", "run", "status", "import_file", "questions", "answer", "report"),
+    "Steps of run and import": ("pull", "reconcile", "plan", "push", "verify"),
+    "Files": ("preview", "template"),
+    "Trouble and trying": ("check", "settle", "demo", "sandbox"),
+    "For other systems": ("views",),
+    "Replaced by questions and answer, kept for one version": ("accept", "review", "schema"),
+}
+"""Headings of `orderbridge --help`, each with its commands. A command is a module of this package that holds it."""
 _IS_WINDOWS: Final = os.name == "nt"
 _GC_THRESHOLD: Final = 20_000
 """Objects between two collections. With Python's 700, collections take a tenth of the CPU of a small pull: a million
 objects of imported modules are searched again and again, and none of them is ever garbage."""
+
+
+class _GroupedCommands(click.Group):
+    """Lists the commands under the headings of COMMAND_GROUPS, in that order."""
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, modules in COMMAND_GROUPS.items():
+            commands = [_command_of(module) for module in modules]
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(command.name or "", _summary(command)) for command in commands]
+                )
+
+
+def _command_of(module: str) -> click.Command:
+    command: click.Command = import_module(f"orderbridge.pipelines.cli.{module}").command
+    return command
+
+
+def _summary(command: click.Command) -> str:
+    """The first sentence of a command's help. click's own limit would cut it to one line."""
+    return command.get_short_help_str(limit=200)
 
 
 def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -45,6 +71,7 @@ def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> 
 
 
 @click.group(
+    cls=_GroupedCommands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\b\nExit codes:\n"
     + "\n".join(f"  {code.label:<20}{code.meaning}" for code in ExitCode),
@@ -99,10 +126,9 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
         set_project(project)
 
 
-for _name in COMMANDS:
-    _command = import_module(f"orderbridge.pipelines.cli.{_name}").command
-    _command.short_help = _command.get_short_help_str(limit=200)  # click cuts it to one line
-    orderbridge.add_command(_command)
+for _modules in COMMAND_GROUPS.values():
+    for _module in _modules:
+        orderbridge.add_command(_command_of(_module))
 
 
 def _internal_error(error: BaseException) -> str:

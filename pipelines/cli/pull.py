@@ -46,7 +46,7 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
     "repeated; without RESOURCE, only these lists are read.",
 )
 def command(resources: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 # those of pull_options
-    """Walk the lists to their ends and publish the raw tables.
+    """Read the lists to their ends and publish the raw tables.
 
     RESOURCE: the name of a list, see --refresh; by default all whose family has settings. A list whose walk fails
     keeps its previous table and sets the exit code; if every list fails, nothing is published. With --tail only the

@@ -34,7 +34,7 @@ _COLUMNS: Final = ("question", "answer", "why", "state", "proposal", "text", "ev
 @declared("questions")
 @click.argument("question", required=False)
 def command(question: str | None, target: Path | None) -> None:
-    """List what is open, assumed or contradicted, the most pressing first; or show one QUESTION with its evidence.
+    """List the questions that need a person, the most pressing first, or show one QUESTION with its evidence.
 
     What is open is null where nothing decides it; what is assumed is used, and does not change by itself; what is
     contradicted stays in use although rows speak against it. `orderbridge answer` answers a question. With --csv all of

@@ -31,7 +31,7 @@ def command(
     verbose: bool,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> int:
-    """Pull every list, reconcile, publish once: what a scheduler calls."""
+    """Pull every list, reconcile, publish once: the command for a scheduler."""
     with start() as reporter:
         from orderbridge.pipelines.pull.model import PullOptions
         from orderbridge.pipelines.pull.pull import pull

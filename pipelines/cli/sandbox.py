@@ -31,7 +31,7 @@ class _SandboxCommand(click.Command):
 def command(
     faults: dict[str, str], readings: dict[str, str], write_settings: bool, **options: object
 ) -> None:
-    """Serve both interface families on loopback: a stand-in for the platform.
+    """Serve a stand-in for the platform on this machine, to try things with.
 
     Prints `ready http://127.0.0.1:PORT` and the settings to use; --write-settings saves them, but replaces no settings
     of yours.

@@ -1,7 +1,7 @@
 """What is known about one setting: its key, check, default and a line of help; and the values that are masked.
 
 In: the subclasses of `Section` in `sections`, whose fields declare the settings. Out: `SETTINGS`, the table of all,
-from which the loaders, README's table, `.dlt/config.toml` and what `orderbridge check` prints are made.
+from which the loaders, the table of the docs, `.dlt/config.toml` and what `orderbridge check` prints are made.
 """
 
 from __future__ import annotations
