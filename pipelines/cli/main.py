@@ -24,7 +24,7 @@ from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 COMMAND_GROUPS: Final = {
     "Every week": ("init", "run", "status", "import_file", "questions", "answer", "report"),
     "Steps of run and import": ("pull", "reconcile", "plan", "push", "verify"),
-    "Files": ("preview", "template"),
+    "Files": ("preview", "template", "export"),
     "Trouble and trying": ("check", "settle", "demo", "sandbox"),
     "For other systems": ("views",),
     "Replaced by questions and answer, kept for one version": ("accept", "review", "schema"),

@@ -21,6 +21,16 @@ from orderbridge.sources.decode.table_schema import KEY_COLUMN, parent_key, snak
 
 DESCRIBED_SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
 _UNDOCUMENTED: Final = "field of the platform's {}, which the interface does not show"
+_PLAIN_TYPES: Final = (
+    "BOOLEAN",
+    "BIGINT",
+    "INTEGER",
+    "HUGEINT",
+    "DECIMAL",
+    "DOUBLE",
+    "DATE",
+    "TIMESTAMP",
+)
 _KEYS: Final = {("ops", "runs"): ("run_id",), ("ops", "observations"): ("what", "value")}
 _COMMENTED: Final = """
     FROM (
@@ -47,6 +57,20 @@ def _dictionary() -> dict[str, Any]:
 def harmless_columns() -> list[str]:
     """Columns whose values are no personal data: ids of the platform, statuses, counts, times, names of price lists."""
     return list(_dictionary()["harmless"])
+
+
+def may_be_personal(schema: str, table: str, column: str, kind: str) -> bool:
+    """Whether a column may hold personal data: an undocumented field may, and so may any text that is not known.
+
+    Args:
+        schema: of the table.
+        table: its name.
+        column: its name.
+        kind: its type in DuckDB; numbers, dates and yes/no of this project's own columns are no personal data.
+    """
+    if column in harmless_columns():
+        return False
+    return _is_undocumented_field(schema, table, column) or not kind.startswith(_PLAIN_TYPES)
 
 
 def table_description(schema: str, table: str) -> str:

@@ -1,0 +1,32 @@
+"""The command `export`: writes a table, a view or a SELECT as a file and prints where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from orderbridge.pipelines.cli.options import declared
+from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.words import number
+
+
+@declared("export")
+@click.argument("what", metavar="TABLE")
+def command(what: str, out: Path, has_personal: bool, overwrite: bool) -> None:
+    """Write a TABLE or view of the warehouse, or a SELECT, as .xlsx, CSV or Parquet.
+
+    Columns that may hold personal data are left out, and a SELECT cannot use them. With --personal they are there.
+    Times are in UTC. The file can be read by you alone (mode 0600).
+    """
+    start()
+    from orderbridge.pipelines.reporting.export import export
+
+    done = export(what, out, has_personal=has_personal, overwrite=overwrite)
+    lines = [f"wrote {done.file}: {number(done.rows, 'row')}"]
+    if done.left_out:
+        lines.append(
+            f"left out, as they may hold personal data: {', '.join(done.left_out)}; with them: --personal"
+        )
+    print_result("export", lines, done._asdict(), STOP.style)
