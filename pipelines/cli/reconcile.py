@@ -46,13 +46,17 @@ def command(fail_on: FailOn, **options: Any) -> int:  # noqa: ANN401 # checked b
         from orderbridge.pipelines.reconcile.erp_files import ErpFiles
         from orderbridge.pipelines.reconcile.reconcile import reconcile
         from orderbridge.pipelines.reporting.erp_result import result_target, write_erp_result
+        from orderbridge.pipelines.warehouse.failure import publish_and_write
 
         files = ErpFiles(**options)
         if files.result is not None:
             result_target(files.result)
-        result = reconcile(files, fail_on)
-        if files.result is not None:
-            write_erp_result(files.result, files)
+
+        def write() -> None:
+            if files.result is not None:
+                write_erp_result(files.result, files)
+
+        result = publish_and_write(lambda: reconcile(files, fail_on), write)
     print_reconcile(result, reporter.style)
     if reporter.style != "json":
         print_lines(

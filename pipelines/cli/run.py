@@ -41,7 +41,7 @@ def command(
         from orderbridge.pipelines.reporting.notification import notify_failure, notify_result
         from orderbridge.pipelines.reporting.report import report as write_report
         from orderbridge.pipelines.reporting.report import report_target
-        from orderbridge.pipelines.warehouse.failure import marked_published, record_failure
+        from orderbridge.pipelines.warehouse.failure import publish_and_write, record_failure
         from orderbridge.sources.settings import (
             NotifySettings,
             Secret,
@@ -62,15 +62,20 @@ def command(
                 if files.result is not None:
                     result_target(files.result)
                 reconciling = Reconciling(files, fail_on=fail_on)
-            result = pull(
-                PullOptions(**options, command="run"), reporter.progress, STOP.event, reconciling
-            )
-            with marked_published():
-                if reconciling.result is not None:
-                    if report is not None:
-                        write_report(report)
-                    if files.result is not None:
-                        write_erp_result(files.result, files)
+
+            def read() -> PullResult:
+                wanted = PullOptions(**options, command="run")
+                return pull(wanted, reporter.progress, STOP.event, reconciling)
+
+            def write() -> None:
+                if reconciling.result is None:
+                    return
+                if report is not None:
+                    write_report(report)
+                if files.result is not None:
+                    write_erp_result(files.result, files)
+
+            result = publish_and_write(read, write)
         notify_result(url, result, reconciling.result)
     if verbose or reporter.style == "json":
         pull_command.print_pull(result, reporter.style)

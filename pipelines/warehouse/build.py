@@ -224,10 +224,23 @@ class Build:
         """
         self._check_wal()
         with warehouse_errors(self.path.parent):
-            private_folder(self.folder)
-            exclude_from_git(self.folder)
-            shutil.rmtree(self.run_folder, ignore_errors=True)
-            self.run_folder.mkdir(mode=0o700)
+            self._make_folders()
+
+    def _make_folders(self) -> None:
+        private_folder(self.folder)
+        exclude_from_git(self.folder)
+        shutil.rmtree(self.run_folder, ignore_errors=True)
+        self.run_folder.mkdir(mode=0o700)
+
+    @contextmanager
+    def copying(self) -> Iterator[Path]:
+        """A folder for what a copy writes meanwhile. What a killed one leaves is removed by the next run."""
+        with disk_errors(self.path.parent, _SPACE_HINT, _LOCATION_HINT):
+            self._make_folders()
+        try:
+            yield self.run_folder
+        finally:
+            self.clear()
 
     def open(self) -> duckdb.DuckDBPyConnection:
         """Opens the build for writing: a copy of the published file, or a new one.

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.build import SCHEMAS, open_warehouse
+from orderbridge.pipelines.warehouse.build import SCHEMAS, Build, open_warehouse
 from orderbridge.pipelines.warehouse.descriptions import (
     column_comments,
     primary_keys,
@@ -48,6 +48,7 @@ from orderbridge.pipelines.warehouse.source import SOURCE_COLUMNS, read_source, 
 from orderbridge.pipelines.warehouse.sql import sql_text, table_names
 from orderbridge.pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from orderbridge.pipelines.warehouse.views import VIEWS, statements
+from orderbridge.sources.decode.table_schema import shorten
 from orderbridge.sources.errors import PlatformError, UsageError
 from orderbridge.sources.settings import DataSource, WarehouseSettings, load_dlt
 
@@ -112,7 +113,11 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> None:
         PlatformError: dlt could not load them, or another run is copying to the same datasets. The DuckDB file is
             published already and stays.
     """
-    with open_warehouse(path) as warehouse, _destination(settings) as found:
+    with (
+        Build(path).copying() as folder,
+        open_warehouse(path) as warehouse,
+        _destination(settings, folder=folder / "dlt") as found,
+    ):
         if isinstance(found, ParquetStore):
             names = (
                 (schema, name) for schema in SCHEMAS for name in table_names(warehouse, schema)
@@ -122,12 +127,13 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> None:
             found.replace(warehouse)
         else:
             warehouse.execute(f"SET memory_limit = '{MEMORY}'")
-            notes = CopyNotes(path)
+            notes = CopyNotes(path, folder)
             try:
                 found.replace(warehouse, notes)
             except _OtherCopyError:
-                notes.forget()  # and in another folder: dlt would give its tables the columns it has loaded before
-                _Database(settings, found.folder / "again").replace(warehouse, notes)
+                # in another folder: dlt would give its tables the columns it has loaded before
+                notes.forget()
+                _Database(settings, folder / "again").replace(warehouse, notes)
             notes.keep()
 
 
@@ -160,9 +166,14 @@ def create_views(settings: WarehouseSettings) -> str:
 
 @contextmanager
 def _destination(
-    settings: WarehouseSettings, state: str = PUBLISHED
+    settings: WarehouseSettings, state: str = PUBLISHED, folder: Path | None = None
 ) -> Iterator[ParquetStore | _Database]:
-    """The destination, with dlt's settings of destinations alone; `state` is that of the warehouse, for people.
+    """The destination, with dlt's settings of destinations alone.
+
+    Args:
+        settings: name it.
+        state: of the warehouse, for people.
+        folder: for dlt's working files. None: nothing is loaded, and dlt needs none once the destination is found.
 
     Raises:
         UsageError: dlt does not know it, or lacks its driver or credentials.
@@ -171,10 +182,11 @@ def _destination(
     load_dlt()
     from dlt.destinations.impl.filesystem.filesystem import FilesystemClient
 
-    with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, destination_settings():
+    with destination_settings():
         try:
-            database = _Database(settings, Path(folder))
-            client = database.pipeline.destination_client()
+            with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as working:
+                database = _Database(settings, Path(working))
+                client = database.pipeline.destination_client()
         except Exception as error:  # of many kinds, dlt's and the import system's
             extra = settings.destination if settings.destination in _DATABASE_EXTRAS else "postgres"
             raise UsageError(
@@ -223,7 +235,6 @@ class _Database:
     """The datasets of a copy: one for each schema of the warehouse, and one that rows are loaded into.
 
     Attributes:
-        folder: for dlt's working files.
         prefix: of the datasets' names.
         staging: the quoted name of the dataset that rows are loaded into.
         kind: of the destination.
@@ -231,12 +242,13 @@ class _Database:
         has_keys, has_comments: a DuckLake has no constraints; BigQuery writes both in a way of its own.
         text_type: of texts.
         is_postgres: rows are replaced in place, and a lock keeps other runs away.
+        name_max: the longest name of a table or column, in bytes.
     """
 
     def __init__(self, settings: WarehouseSettings, folder: Path) -> None:
         import dlt
 
-        self.folder, self.prefix = folder, settings.destination_dataset
+        self.prefix = settings.destination_dataset
         name = f"{self.prefix}{_STAGING}"
         self.pipeline = dlt.pipeline(
             "orderbridge",
@@ -254,6 +266,7 @@ class _Database:
             self.kind != "bigquery",
         )
         self.text_type = "STRING" if self.kind == "bigquery" else "VARCHAR"
+        self.name_max = self.pipeline.destination.capabilities().max_identifier_length
 
     def client(self) -> SqlClient:
         """A new connection."""
@@ -346,9 +359,10 @@ class _Database:
         ):
             for schema in SCHEMAS:
                 names = table_names(warehouse, schema)
-                own[schema], copy_id = self.last_copy(schema, names, source)
+                copied = {name: self.copied(name) for name in names}
+                own[schema], copy_id = self.last_copy(schema, list(copied.values()), source)
                 for name in names:
-                    held = copy_id if name in own[schema] else None
+                    held = copy_id if copied[name] in own[schema] else None
                     tables[f"t{len(tables)}"] = (
                         TableChanges(schema, name)
                         if notes is None
@@ -368,9 +382,13 @@ class _Database:
                 )
             self.drop_staging()
 
+    def copied(self, name: str) -> str:
+        """The name that a table or column of the warehouse has in the copy; names are ASCII letters alone."""
+        return shorten(name, self.name_max)
+
     def target(self, table: TableChanges) -> str:
         """The quoted name of a table of the copy."""
-        return f"{self.dataset(table.schema)}.{self.quoted(table.name)}"
+        return f"{self.dataset(table.schema)}.{self.quoted(self.copied(table.name))}"
 
     def load(
         self, warehouse: duckdb.DuckDBPyConnection, tables: Mapping[str, TableChanges]
@@ -385,7 +403,7 @@ class _Database:
         self.drop_staging()
         sent = {number: table for number, table in tables.items() if table.is_sent}
         rows = [
-            dlt.resource(_rows(warehouse, table), name=number, write_disposition="replace")
+            dlt.resource(self.rows(warehouse, table), name=number, write_disposition="replace")
             for number, table in sent.items()
         ]
         if sent:  # the CSV loader for Postgres reads empty texts as null
@@ -403,6 +421,19 @@ class _Database:
                         f"{self.target(table)}: {count} of {expected} rows are in staging: no table was replaced",
                         f"Run again when no other run is copying to the same datasets. {PUBLISHED}",
                     )
+
+    def rows(self, warehouse: duckdb.DuckDBPyConnection, changes: TableChanges) -> Iterator[Any]:
+        """The rows to send as Arrow tables, with the names of the copy.
+
+        The first may be empty: a table without rows has its columns there too.
+        """
+        cursor = warehouse.cursor()
+        cursor.execute("SET TimeZone = 'UTC'")
+        reader = changes.rows(cursor).to_arrow_reader(ROWS_PER_BATCH)
+        names = [self.copied(name) for name in reader.schema.names]
+        yield reader.schema.empty_table().rename_columns(names)
+        for batch in reader:
+            yield batch.rename_columns(names)
 
     def swap(
         self,
@@ -422,7 +453,9 @@ class _Database:
         new = table_columns(client, self.staging) if self.is_postgres else {}
         for schema in dict.fromkeys(table.schema for table in tables.values()):
             copied = {
-                table.name: number for number, table in tables.items() if table.schema == schema
+                self.copied(table.name): number
+                for number, table in tables.items()
+                if table.schema == schema
             }
             target = self.dataset(schema)
             old = table_columns(client, target) if self.is_postgres else {}
@@ -477,7 +510,10 @@ class _Database:
             if description := table_description(table.schema, table.name):
                 yield f"COMMENT ON TABLE {self.target(table)} IS {_text(description)}"
             for column, text in column_comments(warehouse, table.schema, table.name).items():
-                yield f"COMMENT ON COLUMN {self.target(table)}.{self.quoted(column)} IS {_text(text)}"
+                name = self.copied(column)
+                source = "" if name == column else f" ({column} in the warehouse)"
+                place = f"{self.target(table)}.{self.quoted(name)}"
+                yield f"COMMENT ON COLUMN {place} IS {_text(text + source)}"
 
     def check_merged(
         self,
@@ -513,15 +549,6 @@ class _Database:
                 ):
                     with client.with_alternative_dataset_name(name):
                         client.drop_dataset()
-
-
-def _rows(warehouse: duckdb.DuckDBPyConnection, changes: TableChanges) -> Iterator[Any]:
-    """The rows to send as Arrow tables. The first may be empty: a table without rows has its columns there too."""
-    cursor = warehouse.cursor()
-    cursor.execute("SET TimeZone = 'UTC'")
-    reader = changes.rows(cursor).to_arrow_reader(ROWS_PER_BATCH)
-    yield reader.schema.empty_table()
-    yield from reader
 
 
 def _text(value: str | None) -> str:

@@ -93,19 +93,20 @@ class CopyNotes:
 
     Args:
         path: of the warehouse.
+        folder: of the copy that is being made.
 
     Attributes:
         copy_id: of this copy.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, folder: Path) -> None:
         self.copy_id = uuid4().hex
-        self._kept, self._new = (
-            path.with_name(f".{path.name}.{name}") for name in ("copied", "copying")
-        )
-        shutil.rmtree(self._new, ignore_errors=True)
+        self._kept = path.with_name(f".{path.name}.copied")
+        self._new = folder / "notes"
         private_folder(self._new)
         exclude_from_git(self._new)
+        # what a copy of version 0.3 left that was killed
+        shutil.rmtree(path.with_name(f".{path.name}.copying"), ignore_errors=True)
 
     def changes(
         self, warehouse: duckdb.DuckDBPyConnection, schema: str, table: str, copied: str | None

@@ -19,6 +19,7 @@ from orderbridge.sources.settings import WarehouseSettings
 
 PUBLISHED: Final = "The DuckDB file is published. Its copy stays that of before until `orderbridge reconcile` or a run."
 _HINT: Final = "Check its address and credentials in .dlt/secrets.toml, and its permissions."
+_REFUSED_HINT: Final = "The database refused a statement: look at what the message names."
 _CREDENTIALS: Final = re.compile(r"(://)\S*@|(password\s*=\s*)\S+", re.IGNORECASE)
 destination_settings: Final = partial(without_settings, "destination", "credentials", "bucket_url")
 """Of dlt's settings those of destinations: others, of other pipelines, would change names, types and columns."""
@@ -57,7 +58,8 @@ def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> I
         cause = _cause(error)
         if is_interrupted(cause):
             raise KeyboardInterrupt from None
-        words, hint = f"could not be used: {reason(cause)}", _HINT
+        words = f"could not be used: {reason(cause)}"
+        hint = _REFUSED_HINT if _is_refused_statement(cause) else _HINT
         if part := _DEPENDENTS.get(type(cause).__name__):
             dependent = getattr(getattr(cause, "diag", None), part, None) or type(cause).__name__
             words = f"was not updated: other objects need its tables: {dependent}"
@@ -67,6 +69,12 @@ def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> I
         raise PlatformError(
             f"the destination {settings.destination} {words}", f"{hint} {state}".strip()
         ) from None
+
+
+def _is_refused_statement(error: BaseException) -> bool:
+    """Whether a Postgres reports a statement that it cannot run, for another reason than permissions (42501)."""
+    code = str(getattr(error, "pgcode", None) or "")
+    return code.startswith("42") and code != "42501"
 
 
 def _cause(error: BaseException) -> BaseException:

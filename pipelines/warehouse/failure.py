@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from orderbridge.sources.disk import is_disk_full, write_private
 from orderbridge.sources.errors import BridgeError, ExitCode, is_out_of_memory
@@ -22,6 +22,7 @@ _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 _DESTINATION: Final = ".destination.failed.json"
 _MARK: Final = "orderbridge_published"
 """The attribute of an exception that ended a run after its warehouse was published."""
+Result = TypeVar("Result")
 
 
 def failure_file(path: Path, *, is_destination: bool = False) -> Path:
@@ -157,6 +158,24 @@ def marked_published(is_published: Callable[[], bool] = lambda: True) -> Iterato
 def was_published(error: BaseException) -> bool:
     """Whether the run had published its warehouse."""
     return _MARK in error.__dict__
+
+
+def publish_and_write(publish: Callable[[], Result], write: Callable[[], None]) -> Result:
+    """Publishes, then writes what rests on that, such as a report: also where the copy to the destination failed.
+
+    Args:
+        publish: the run. Its errors go on.
+        write: writes the files of the command.
+    """
+    try:
+        result = publish()
+    except BridgeError as error:
+        if was_published(error):
+            write()
+        raise
+    with marked_published():
+        write()
+    return result
 
 
 def clear_failure(path: Path, command: str) -> None:

@@ -162,8 +162,8 @@ def snake(name: str) -> str:
     return f"_{plain}" if plain[0].isdigit() else plain
 
 
-def shorten(name: str) -> str:
-    """A name of at most `NAME_MAX` characters; a longer one ends with a part of its hash."""
-    if len(name) <= NAME_MAX:
+def shorten(name: str, longest: int = NAME_MAX) -> str:
+    """A name of at most that many characters; a longer one ends with a part of its hash."""
+    if len(name) <= longest:
         return name
-    return f"{name[: NAME_MAX - 13].rstrip('_')}_{sha256(name.encode()).hexdigest()[:12]}"
+    return f"{name[: longest - 13].rstrip('_')}_{sha256(name.encode()).hexdigest()[:12]}"

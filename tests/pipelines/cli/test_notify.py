@@ -142,13 +142,12 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
             raise error
     missing = str(fresh.folder / "no such folder" / "other.duckdb")
     copy = {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": missing}
-    copied = fresh.command("run", NOTIFY__URL=webhook.url, **copy)
+    page = fresh.folder / "report.html"
+    copied = fresh.command("run", "--report", str(page), NOTIFY__URL=webhook.url, **copy)
     with mock.patch(
         "orderbridge.pipelines.reporting.report.report", side_effect=UsageError("no space left")
     ):
-        reported = fresh.command(
-            "run", "--report", str(fresh.folder / "report.html"), NOTIFY__URL=webhook.url
-        )
+        reported = fresh.command("run", "--report", str(page), NOTIFY__URL=webhook.url)
     failed, stopped, called, published, unreported = webhook.posted
     assert (reported.code, unreported["published"], unreported["message"]) == (
         2,
@@ -167,6 +166,8 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
     )
     assert called["text"].endswith(": no field (!channel)")
     assert (copied.code, published["exit_code"], published["published"]) == (4, 4, True)
+    run = fresh.one("SELECT min(run_id) FROM ops.runs")
+    assert run in page.read_text("utf-8"), "its report is written"
     assert (
         "run: the warehouse was published, but what follows failed with exit code 4"
         in published["text"]

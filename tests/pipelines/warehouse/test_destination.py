@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import lzma
+import multiprocessing
 import os
 import re
+import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -389,3 +392,31 @@ def test_a_duckdb_without_what_a_ducklake_needs_is_refused(monkeypatch: pytest.M
     monkeypatch.setenv("DESTINATION__DUCKLAKE__CREDENTIALS__STORAGE__BUCKET_URL", "file:///lake")
     with pytest.raises(UsageError, match="cannot write to a DuckLake with duckdb"):
         check_destination(WarehouseSettings(path=Path("/nowhere"), destination="ducklake"))
+
+
+@TABLES
+def test_what_a_killed_copy_leaves_lies_in_the_project_and_the_next_run_removes_it(
+    shop: Shop, destination: Destination, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*arguments: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def found() -> set[str]:
+        return {path.name for path in shop.path.parent.iterdir()}
+
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    before = found()
+    with monkeypatch.context() as patch:
+        patch.setattr(_Database, "swap", killed)
+        process = multiprocessing.get_context("fork").Process(target=shop.copy)
+        process.start()
+        process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    assert not list(temporary.iterdir())
+    assert found() - before == {f".build-{shop.path.name}"}
+    assert not (shop.path.parent / ".build-warehouse.duckdb").stat().st_mode & 0o077
+    shop.copy()
+    assert found() == before
+    assert destination.contents() == shop.contents()

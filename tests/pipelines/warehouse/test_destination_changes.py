@@ -33,7 +33,7 @@ def copied(
     warehouse: duckdb.DuckDBPyConnection, folder: Path, table: str, held: str | None
 ) -> tuple[TableChanges, str]:
     """What a copy sends of a table where the destination holds the copy `held`, and the id of the new one."""
-    notes = CopyNotes(folder / "warehouse.duckdb")
+    notes = CopyNotes(folder / "warehouse.duckdb", folder / "work")
     changes = notes.changes(warehouse, "raw", table, held)
     notes.keep()
     return changes, notes.copy_id
@@ -82,10 +82,8 @@ def test_rows_of_changed_keys_are_sent_and_stamps_move(
     _, missed = copied(warehouse, tmp_path, table, None)
     changes, held = copied(warehouse, tmp_path, table, "of others")
     assert sent(changes) == "all"
-    assert (
-        sent(CopyNotes(tmp_path / "warehouse.duckdb").changes(warehouse, "raw", table, missed))
-        == "all"
-    )
+    again = CopyNotes(tmp_path / "warehouse.duckdb", tmp_path / "work")
+    assert sent(again.changes(warehouse, "raw", table, missed)) == "all"
     warehouse.execute(change)
     changes, _ = copied(warehouse, tmp_path, table, held)
     assert (sent(changes), changes.moves or []) == (expected, moves)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 
-from orderbridge.pipelines.warehouse import destination as copies
 from orderbridge.pipelines.warehouse.destination import (
     _Database,
     connect_destination,
@@ -105,14 +105,15 @@ def test_what_others_made_stays_and_what_is_in_the_way_is_refused(
 
 
 def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_keeps_its_version(
-    shop: Shop, destination: Postgres, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, destination: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load, rows, refused = _Database.load, copies._rows, list[ExitCode]()
+    load, rows, refused = _Database.load, _Database.rows, list[ExitCode]()
+    another = Shop(tmp_path / "another", destination.settings)
 
-    def lossy(warehouse: Any, changes: Any) -> Iterator[Any]:
+    def lossy(self: _Database, warehouse: Any, changes: Any) -> Iterator[Any]:
         yield from (
             batch
-            for batch in rows(warehouse, changes)
+            for batch in rows(self, warehouse, changes)
             if not len(batch) or changes.quoted == '"ops"."runs"'
         )
 
@@ -121,7 +122,7 @@ def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_
         with pytest.raises(
             PlatformError, match=r"another run is copying to the datasets orderbridge_\*"
         ) as error:
-            shop.copy()
+            another.copy()
         refused.append(error.value.exit_code)
 
     shop.copy()
@@ -131,7 +132,7 @@ def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_
         "ALTER TABLE raw.orders ALTER number TYPE DECIMAL(38, 9); UPDATE raw.orders SET number = number + 0.5"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(copies, "_rows", lossy)
+        patch.setattr(_Database, "rows", lossy)
         with pytest.raises(PlatformError, match='"orders": 0 of 6 rows are in staging'):
             shop.copy()
     with pytest.raises(
@@ -181,8 +182,9 @@ def test_views_over_a_copy_are_made_and_earlier_ones_replaced(
     reconciled: Bridge, destination: Postgres
 ) -> None:
     settings = replace(destination.settings, path=reconciled.path)
-    with pytest.raises(PlatformError, match="orderbridge_reconciled"):
+    with pytest.raises(PlatformError, match="orderbridge_reconciled") as error:
         create_views(settings)
+    assert error.value.hint.startswith("The database refused a statement"), "no wrong credentials"
     copy_to_destination(reconciled.path, settings)
     destination.rows("CREATE SCHEMA IF NOT EXISTS orderbridge_bi")
     destination.rows("CREATE VIEW orderbridge_bi.orders AS SELECT 1 AS order_id")
@@ -192,3 +194,36 @@ def test_views_over_a_copy_are_made_and_earlier_ones_replaced(
         assert destination.rows(counted.format("orderbridge_")) == reconciled.rows(
             counted.format("")
         ), name
+
+
+def test_names_that_are_too_long_for_postgres_are_shortened_and_each_keeps_its_own(
+    shop: Shop, destination: Postgres
+) -> None:
+    long = "x" * 79
+    shop.change(
+        f"""ALTER TABLE raw.orders ADD {long}a VARCHAR DEFAULT 'a';
+        ALTER TABLE raw.orders ADD {long}b VARCHAR DEFAULT 'b';
+        COMMENT ON COLUMN raw.orders.{long}a IS 'of the platform';
+        CREATE TABLE raw.orders__{long}a AS SELECT id AS order_id, 'a' AS {long} FROM raw.orders;
+        CREATE TABLE raw.orders__{long}b AS SELECT id AS order_id, 'b' AS {long} FROM raw.orders"""
+    )
+
+    def copied() -> dict[str, Any]:
+        return {
+            table: [sorted(row.values()) for row in rows]
+            for table, rows in destination.contents().items()
+        }
+
+    for night in ("the first", "without a change", "with one"):
+        shop.copy()
+        ((kept, comment),) = destination.rows(
+            """SELECT attname, col_description(attrelid, attnum) FROM pg_attribute
+            WHERE attrelid = 'orderbridge_raw.orders'::regclass AND attname LIKE 'xx%'
+            AND col_description(attrelid, attnum) IS NOT NULL"""
+        )
+        assert destination.rows(f"SELECT DISTINCT {kept} FROM orderbridge_raw.orders") == [("a",)]
+        assert comment == f"of the platform ({long}a in the warehouse)"
+        assert sorted(copied().values(), key=str) == sorted(
+            ([sorted(row.values()) for row in rows] for rows in shop.contents().values()), key=str
+        ), night
+        shop.change("UPDATE raw.orders SET number = number + 1 WHERE id = 'o1'")
