@@ -193,10 +193,17 @@ def _pinned(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
         unit = CENTS if last.columns.get("total_unit") == "cents" else UNITS
         pinned[UNIT] = Answer(unit, ASSUMPTION, last.at, about=last.columns["total"])
     if "lines" in last.columns:
-        pinned[DISCOUNT_UNIT] = Answer("included", ASSUMPTION, last.at)
         pinned |= _pinned_lines(build, last.columns["lines"], last.at)
+    if _have_amounts(pinned):
+        pinned[DISCOUNT_UNIT] = Answer("included", ASSUMPTION, last.at)
         pinned.setdefault(UNIT, Answer(UNITS, ASSUMPTION, last.at, about=SUM_OF_LINES))
     return pinned
+
+
+def _have_amounts(pinned: Mapping[str, Answer]) -> bool:
+    """Whether 0.3 read what lines come to. It took off no discount, and no amount was in cents."""
+    has_price = LINE_QUESTIONS["quantity"] in pinned and LINE_QUESTIONS["unit_price"] in pinned
+    return has_price or LINE_QUESTIONS["line_total"] in pinned
 
 
 def _pinned_lines(

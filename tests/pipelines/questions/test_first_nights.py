@@ -132,6 +132,20 @@ def test_fields_of_lines_are_those_of_the_version_before(old: Bridge) -> None:
         assert (products < before[0], amount, totals) == (True, *before[1:])
 
 
+def test_a_discount_is_taken_off_lines_whose_prices_no_version_before_knew(old: Bridge) -> None:
+    """0.3.0 took off no discount. Where it knew no amount, none stays without."""
+    update(
+        old,
+        "ALTER TABLE raw.orders__lines RENAME unit_price TO list_price",
+        "ALTER TABLE raw.orders__lines ADD COLUMN discount DECIMAL(38, 9) DEFAULT 0.25",
+        "UPDATE raw.orders SET total = total * 0.75",
+        "UPDATE reconciled.order_lines SET unit_price = NULL, line_total = NULL",
+    )
+    is_wrong = "line_amount IS DISTINCT FROM round(quantity * unit_price * 0.75, 9)"
+    assert night(old).code == 0
+    assert old.one(f"SELECT count_if({is_wrong}) FROM reconciled.order_lines") == 0
+
+
 def test_what_was_left_out_of_the_revenue_stays_so(old: Bridge) -> None:
     """0.3.0 took `refunded partially` for a refund, whose words say now that the order is a sale."""
     status = "['DELIVERED', 'refunded partially', 'awaiting refund'][id[-1:]::INT % 3 + 1]"
