@@ -100,7 +100,9 @@ def command_lines() -> Iterator[tuple[str, str]]:
 
 def documented() -> list[tuple[str, tuple[str, ...]]]:
     """The arguments of each, up to where the shell takes over."""
-    ours = re.compile(r"(?<!-o )(?<!-u )(?:^|(?<=[\s/=]))orderbridge (?=[a-z])([^;|&>#`\"]*)")
+    ours = re.compile(
+        r"(?<!-o )(?<!-u )(?:^|(?<=[\s/=]))orderbridge (?=[a-z])((?:[^;|&>#`\"]|\"[^\"]*\")*)"
+    )
     found = {
         (where, words[1])
         for where, line in command_lines()
