@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -57,11 +57,7 @@ _DATA: Final = "[0-9@/]|^$"
 _REPEATED: Final = 0.75
 """The share of the names in a row that is no row."""
 BYTE_ORDER_MARK: Final = "\ufeff"
-_LINE_END: Final = re.compile(r"\r\n|\n|\r")
-_SPACED: Final = re.compile(r'[ \xa0]+"[^\s"]')
 _KEPT_AS_TEXT: Final = re.compile('="(.*)"')
-_OPENS_INSIDE: Final = re.compile(r'.+"[^\s"][^"]*$')
-_QUOTED: Final = re.compile(r'"(?:[^"]|"")*"?')
 
 
 def column_kinds(rows: Sequence[list[str]], width: int) -> list[Counter[str]]:
@@ -336,70 +332,3 @@ def is_units(cells: Sequence[str]) -> bool:
 def is_rule(cells: Sequence[str]) -> bool:
     """Whether a row draws a line: its cells have dashes only; some may be empty."""
     return any(cells) and all(_RULE.fullmatch(cell) for cell in cells if cell)
-
-
-def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> bool:
-    """Whether a multi-line record contains rows of the table: two stray quotes join everything between them.
-
-    Each line of the record is counted as if quotes had no meaning. Lines of an address, of prose or HTML can match by
-    chance, so that most of them must, and of two columns more than two, or the quotes were alone in their cells: ditto
-    marks. `widths` are those with and without empty cells at the end.
-    """
-    text = delimiter.join(cell if _LINE_END.search(cell) else "" for cell in cells)
-    lines = list(filter(None, _LINE_END.split(text)))
-    full = sum(_size(line, delimiter) in widths for line in lines)
-    is_ditto = any(cell.startswith(("\r", "\n")) and cell.endswith(delimiter) for cell in cells)
-    return max(widths) > 1 and 2 * full > len(lines) > (
-        2 if max(widths) == 2 and not is_ditto else 1
-    )
-
-
-def _size(line: str, delimiter: str) -> int:
-    """The number of cells of a line if quotes had no meaning; 0 for prose: spaces follow delimiters, quotes do not."""
-    spaced = line.count(f"{delimiter} ")
-    return 0 if spaced and f'{delimiter}"' not in line else line.count(delimiter) - spaced + 1
-
-
-def has_stray_quotes(line: str, delimiter: str, *, is_padded: bool = False) -> bool:
-    """Whether a quote opens inside an unquoted cell, and is closed at the end of a later cell.
-
-    Also true for a cell with spaces before an opening quote, where spaces do not follow the other delimiters.
-    `14"Screw M14, steel",14.50` has the right number of cells only by chance. Inches (`5" tube`, `3" x 4"`) have no
-    text right after the quote, or no partner in another cell.
-    """
-    texts = list(_unquoted_cells(line.rstrip("\r\n"), delimiter, is_padded=is_padded))
-    # a doubled quote is one quote of the text, or a closing one beside another
-    readings = ([text.replace('""', one) for text in texts] for one in ('"', ""))
-    return any(map(_opens_and_closes, readings))
-
-
-def _opens_and_closes(cells: Sequence[str]) -> bool:
-    """Whether one of some unquoted cells has an opening quote inside, and a later one ends with its closing quote."""
-    is_open = False
-    for cell in cells:
-        if _SPACED.match(cell):
-            return True
-        if cell.count('"') % 2 == 0:
-            continue
-        if is_open and cell.rstrip().endswith('"'):
-            return True
-        is_open = is_open or _OPENS_INSIDE.match(cell) is not None
-    return False
-
-
-def _unquoted_cells(line: str, delimiter: str, *, is_padded: bool) -> Iterator[str]:
-    """The cells of a line that do not begin with a quote."""
-    at = 0
-    while at <= len(line):
-        while is_padded and line.startswith(" ", at):
-            at += 1
-        if line.startswith('"', at):
-            match = _QUOTED.match(line, at)
-            at = match.end() if match else len(line)
-            end = line.find(delimiter, at)
-        else:
-            end = line.find(delimiter, at)
-            yield line[at : end if end >= 0 else len(line)]
-        if end < 0:
-            return
-        at = end + len(delimiter)

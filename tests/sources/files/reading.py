@@ -17,7 +17,7 @@ from orderbridge.sources.files import (
     encoding,
     open_table,
 )
-from orderbridge.sources.files.reader import ArrowBlocks
+from orderbridge.sources.files.arrow_blocks import ArrowBlocks
 
 
 def table(folder: Path, data: bytes | str, options: ReadOptions | None = None) -> SourceTable:

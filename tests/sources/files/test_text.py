@@ -22,8 +22,9 @@ from orderbridge.sources.files import (
     dialect,
     encoding,
     open_table,
-    reader,
+    text_table,
 )
+from orderbridge.sources.files.arrow_blocks import ArrowBlocks
 from orderbridge.sources.files.dialect import Dialect
 from orderbridge.sources.files.formulas import (
     CsvFile,
@@ -35,7 +36,6 @@ from orderbridge.sources.files.formulas import (
     people_rows,
     unescape,
 )
-from orderbridge.sources.files.reader import ArrowBlocks
 from orderbridge.sources.files.row_shape import RowShape
 from tests.sources.files.reading import cells, check, rows_of, table
 
@@ -225,7 +225,7 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_wha
         with pytest.raises(UsageError, match="a quote opened on line 5 is never closed"):
             list(opened.batches(on_reject=rejects.append))
         assert ([row.line for row in found], [row.code for row in rejects]) == ([2, 3, 4], codes)
-    for module in (encoding, dialect, reader):
+    for module in (encoding, dialect, text_table):
         monkeypatch.setattr(module, "MAX_LINE", encoding.MIB)
     with pytest.raises(UsageError, match=r"line 2 of in\.csv is longer than 1 million"):
         table(tmp_path, b"a;b\n" + b"x" * (encoding.MIB + 1))
@@ -315,9 +315,9 @@ def test_both_readers_agree(
 def test_ordinary_blocks_are_read_by_arrow(body: str, surplus: int, is_fast: bool) -> None:
     blocks = ArrowBlocks(Dialect(";"), RowShape(("x", "y", "z"), False, surplus), quote_given=False)
     lines = len(body.splitlines())
-    table = blocks.read(body, 5, lines)
-    assert (table is not None) is is_fast
-    assert table is None or table["_line"].to_pylist() == [*range(5, 5 + lines)]
+    found = blocks.read(body, 5)
+    assert (found is not None) is is_fast
+    assert found is None or found.rows["_line"].to_pylist() == [*range(5, 5 + lines)]
 
 
 NASTY = [
