@@ -21,7 +21,7 @@ from orderbridge.pipelines.import_file.lookup_proposal import (
 )
 from orderbridge.pipelines.import_file.marks import AskYes, Marks, columns_of, with_marks
 from orderbridge.pipelines.import_file.units import Units, with_units
-from orderbridge.pipelines.imports.open import check_filled, count_reject_columns, open_input_table
+from orderbridge.pipelines.imports.open import check_filled, open_input_table, own_columns
 from orderbridge.pipelines.mapping import (
     MappedColumn,
     OutsideLookup,
@@ -280,8 +280,3 @@ def _new_path(kind: str) -> Iterator[Path]:
     with disk_errors(folder, hint):
         folder.mkdir(mode=0o700, exist_ok=True)
         yield first_free(folder, f"{kind}.toml")
-
-
-def own_columns(table: SourceTable) -> tuple[str, ...]:
-    """The columns of a file, without those that a reject file has after them."""
-    return table.columns[: len(table.columns) - count_reject_columns(table.columns)]

@@ -81,7 +81,7 @@ def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
         UsageError: the input or its mapping was changed since it was planned, or a disk error.
     """
     _check_unchanged(plan)
-    inputs = inputs or inputs_of(plan.manifest)
+    inputs = inputs or inputs_of(plan)
     outcomes = dict(_outcomes(plan))
     if len(outcomes) > LINES_MAX:
         outcomes = {line: one for line, one in outcomes.items() if one.file != "confirmed"}

@@ -56,7 +56,7 @@ def open_inputs(
         )
     table = open_input_table(file, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
-    columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
+    columns = own_columns(table, mapping)
     if mapping is None:
         mapping = propose(columns, kind, samples=sample(table))
     unmapped = _check_columns(file, columns, mapping)
@@ -185,6 +185,11 @@ def count_reject_columns(columns: Sequence[str], mapping: Mapping | None = None)
         for name, column in zip(REJECT_COLUMNS, last, strict=True)
     )
     return len(REJECT_COLUMNS) if is_reject_file else 0
+
+
+def own_columns(table: SourceTable, mapping: Mapping | None = None) -> tuple[str, ...]:
+    """The columns of a file, without those that a reject file has after them."""
+    return table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
 
 
 def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list[str]:

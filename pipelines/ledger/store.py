@@ -343,6 +343,15 @@ class Ledger(AbstractContextManager["Ledger"]):
         ).fetchone()
         return None if row is None else int(row[0])
 
+    def pushed_plans(self, host: str, kind: str) -> list[tuple[str, str]]:
+        """The id and folder of each plan of a host and kind with confirmed operations, the newest first."""
+        rows = self.connection.execute(
+            "SELECT plan_id, folder FROM plans p WHERE host = ? AND kind = ? AND EXISTS"
+            " (SELECT 1 FROM operations o WHERE o.plan = p.plan AND o.state = 'confirmed') ORDER BY plan DESC",
+            [self.host_name(host), kind],
+        )
+        return rows.fetchall()
+
     def killed_pushes(self, host: str, kind: str) -> dict[str, str]:
         """The folders of a host's plans, by id, whose last push was killed: while nobody pushes."""
         sql = "SELECT plan_id, folder FROM plans WHERE host = ? AND kind = ? AND pushes % 2 = 1 ORDER BY plan"

@@ -14,8 +14,14 @@ from orderbridge.pipelines.mapping.model import (
     Mapping,
     Scalar,
 )
-from orderbridge.pipelines.mapping.propose import assume, doubts, propose, sample
-from orderbridge.pipelines.mapping.read import OutsideLookup, load
+from orderbridge.pipelines.mapping.propose import (
+    assume,
+    contested_columns,
+    doubts,
+    propose,
+    sample,
+)
+from orderbridge.pipelines.mapping.read import OutsideLookup, load, parse
 from orderbridge.pipelines.mapping.write import to_toml
 
 __all__ = [
@@ -27,9 +33,11 @@ __all__ = [
     "OutsideLookup",
     "Scalar",
     "assume",
+    "contested_columns",
     "doubts",
     "load",
     "normalize",
+    "parse",
     "propose",
     "sample",
     "to_toml",

@@ -106,6 +106,22 @@ def doubts(
     return found
 
 
+def contested_columns(
+    mapping: Mapping, columns: Sequence[str], samples: Pairs[str, Sequence[str]]
+) -> dict[str, str]:
+    """The columns of a mapping, and their fields, that would not be proposed so, and no person has answered."""
+    proposed = propose(columns, mapping.kind, conflicts="leave", samples=samples).columns
+    return {
+        name: column.field
+        for name, column in mapping.columns.items()
+        if column.field and not column.answered and not _has_field(proposed, name, column.field)
+    }
+
+
+def _has_field(columns: Pairs[str, MappedColumn], name: str, field: str) -> bool:
+    return name in columns and columns[name].field == field
+
+
 def sample(table: SourceTable) -> dict[str, list[str]]:
     """The first cells of each column, without rejected rows. Raises UsageError if the file cannot be read."""
     batch = next(table.batches(_SAMPLE_ROWS, lambda _: None), None)

@@ -166,7 +166,14 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
         OutsideLookup: it names lookup files that it may not read, and is valid otherwise.
         UsageError: the file is not a valid mapping; the message has the file, the lines and all mistakes.
     """
-    text, data = _parse(path)
+    return parse(_read(path), path, kind, lookups)
+
+
+def parse(
+    text: str, path: Path, kind: str | None = None, lookups: Collection[Path] = ()
+) -> Mapping:
+    """Parses and checks the text of a mapping file, as `load` does; `path` is where it comes from."""
+    data = _parse(text, path)
     if (
         kind is not None
         and data.get("kind", kind) in KINDS
@@ -242,8 +249,8 @@ def is_private(file: Path, folder: Path) -> bool:
     )
 
 
-def _parse(path: Path) -> tuple[str, dict[str, Any]]:
-    """The text of a TOML file and its content."""
+def _read(path: Path) -> str:
+    """The text of a mapping file. Raises UsageError."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -251,8 +258,7 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
             raise UsageError(
                 f"{path} is larger than {MAX_BYTES >> 20} MiB", "Check that it is a mapping file."
             )
-        text = content.decode("utf-8-sig")
-        return text, tomllib.loads(text)
+        return content.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(
             f"{path} cannot be read: {error.strerror}", "Check the file name and permissions."
@@ -261,6 +267,12 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
         raise UsageError(
             f"{path} is not UTF-8", "Save it in your editor with the encoding UTF-8."
         ) from None
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
+    """The content of a TOML text. Raises UsageError."""
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         hint = 'Put texts in quotes, and names with spaces or accents too: "Código" = "erpCode".'
         raise UsageError(f"{path} is not valid TOML: {error}", hint) from None

@@ -7,7 +7,8 @@ once; its inputs stay in memory, as columns. Nothing is sent. The same input giv
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Mapping as Pairs
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.pipelines.imports import Inputs, open_inputs
+from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.ledger.hosts import check_host
 from orderbridge.pipelines.ledger.keys import key_hashes
 from orderbridge.pipelines.ledger.model import State
 from orderbridge.pipelines.ledger.store import Ledger
-from orderbridge.pipelines.mapping import load, to_toml
+from orderbridge.pipelines.mapping import Mapping, load, to_toml
 from orderbridge.pipelines.plan import current_state
 from orderbridge.pipelines.plan.corrections import check_all_lines
 from orderbridge.pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, UpdateDecider
@@ -52,6 +54,7 @@ from orderbridge.pipelines.plan.outcomes import (
     reasons,
     write_outcomes,
 )
+from orderbridge.pipelines.plan.pushed_columns import explain_columns, mapping_as_pushed
 from orderbridge.pipelines.plan.rejects import RejectsWriter, check_codes
 from orderbridge.pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from orderbridge.pipelines.plan.requests import RequestWriter
@@ -125,7 +128,7 @@ class PlanResult:
     is_new: bool
     inputs: Inputs
     earlier_changes: current_state.EarlierChanges | None = None
-    pushed: Mapping[State, int] = field(default_factory=dict)
+    pushed: Pairs[State, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -163,13 +166,15 @@ def make_plan(
     versions = [
         (options.file, file_version(options.file))
     ]  # before they are read: a change in between is noticed
-    mapping = None
+    mapping: Mapping | None
     if options.mapping is not None:
         versions.append((options.mapping, file_version(options.mapping)))
         mapping = load(options.mapping, options.kind, options.lookups).with_passwords(
             options.passwords
         )
         versions += [(lookup.path, file_version(lookup.path)) for lookup in mapping.lookups]
+    else:
+        mapping = _mapping_as_pushed(options, settings)
     login_mode, semantics = settings.login_mode, settings.semantics
     inputs = open_inputs(
         options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics
@@ -177,7 +182,7 @@ def make_plan(
     check_codes(inputs, options.file)
     check_all_lines(inputs, options.file)
     if options.mapping is None:
-        on_proposal(inputs.mapping.explain())
+        on_proposal(explain_columns(inputs.mapping, inputs.table))
     parent = own_path(usable_path((options.out or project_file("plan")).absolute())).parent
     on_inputs(inputs)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
@@ -200,6 +205,13 @@ def make_plan(
                 ledger, settings.base_url, Plan(target), increments
             )
     return result
+
+
+def _mapping_as_pushed(options: PlanOptions, settings: LegacySettings) -> Mapping | None:
+    """The mapping of a file without one, by the last pushed plan of such a file; None: it is proposed."""
+    header = own_columns(open_input_table(options.file))
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        return mapping_as_pushed(ledger, settings.base_url, options.kind, header)
 
 
 class _PlanMaker:
@@ -248,7 +260,7 @@ class _PlanMaker:
             raise missing[0]
         _, self.statistics.passwords, self.customers = found
 
-    def _created_as(self, keys: Mapping[str, str]) -> str | None:
+    def _created_as(self, keys: Pairs[str, str]) -> str | None:
         host = self.ledger.host_name(self.settings.base_url)
         hashes = (one for name, value in keys.items() for one in key_hashes(host, name, value))
         return self.ledger.created_as(host, hashes)

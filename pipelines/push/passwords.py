@@ -7,15 +7,16 @@ the plan folder, mode 0600 and synced, before the first is sent. Passwords are w
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Mapping as Pairs
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from orderbridge.pipelines.plan.model import (
+    MAPPING_FILE,
     PLAN_AGAIN,
-    Manifest,
     Plan,
     PlannedOperation,
     file_sha256,
@@ -27,6 +28,7 @@ from orderbridge.sources.kinds import KINDS, PASSWORD
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.imports import Inputs
+    from orderbridge.pipelines.mapping import Mapping
 
 PASSWORDS_FILE: Final = "passwords.csv"
 _KEY_COLUMNS: Final = KINDS["customers"].list_keys
@@ -36,7 +38,7 @@ ALPHABET: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 LENGTH: Final = 16
 """Characters of a generated password: 93 bits."""
 
-ReadPasswords = Callable[[Plan, Set[int]], Mapping[int, str]]
+ReadPasswords = Callable[[Plan, Set[int]], Pairs[int, str]]
 """Reads the passwords on these lines of a plan's input: line → password."""
 
 
@@ -80,7 +82,7 @@ def body_encoder(
 
 
 def _store(
-    plan: Plan, operations: Mapping[int, PlannedOperation], attempted: Set[int]
+    plan: Plan, operations: Pairs[int, PlannedOperation], attempted: Set[int]
 ) -> dict[int, str]:
     """Generates and stores a password for each operation, except for those sent before with a stored one.
 
@@ -151,30 +153,40 @@ def write_private_csv(path: Path, rows: Iterable[Sequence[object]], delimiter: s
             write([neutralize(str(cell)) for cell in row])
 
 
-def inputs_of(manifest: Manifest) -> Inputs:
+def inputs_of(plan: Plan) -> Inputs:
     """The inputs that a plan was made of, read with its mapping. Raises UsageError."""
     from orderbridge.pipelines.imports import open_inputs
-    from orderbridge.pipelines.mapping import load
 
-    lookups = [Path(file.path) for file in manifest.lookups]
-    mapping = (
-        load(Path(manifest.mapping.path), manifest.kind, lookups)
-        if manifest.mapping is not None
-        else None
-    )
-    path, semantics = Path(manifest.input.path), manifest.semantics
+    manifest = plan.manifest
     return open_inputs(
-        manifest.kind, path, mapping, login_mode=manifest.login_mode, semantics=semantics
+        manifest.kind,
+        Path(manifest.input.path),
+        _mapping_of(plan),
+        login_mode=manifest.login_mode,
+        semantics=manifest.semantics,
     )
 
 
-def read_from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
+def _mapping_of(plan: Plan) -> Mapping | None:
+    """The mapping that a plan was made with; a proposed one is in the manifest, from version 0.2 on."""
+    from orderbridge.pipelines.mapping import load, parse
+
+    manifest = plan.manifest
+    lookups = [Path(file.path) for file in manifest.lookups]
+    if manifest.mapping is not None:
+        return load(Path(manifest.mapping.path), manifest.kind, lookups)
+    if manifest.mapping_toml:
+        return parse(manifest.mapping_toml, plan.folder / MAPPING_FILE, manifest.kind, lookups)
+    return None
+
+
+def read_from_input(plan: Plan, lines: Set[int]) -> Pairs[int, str]:
     """The passwords on these lines of the plan's input, read with its mapping.
 
     Raises:
         UsageError: the input cannot be read, or it or the mapping was changed meanwhile.
     """
-    passwords = inputs_of(plan.manifest).passwords(lines)
+    passwords = inputs_of(plan).passwords(lines)
     for file in filter(None, (plan.manifest.input, plan.manifest.mapping)):
         if file_sha256(Path(file.path)) != file.sha256:
             raise UsageError(

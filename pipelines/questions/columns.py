@@ -1,7 +1,8 @@
 """Questions about columns of kept mappings whose field neither name nor values prove.
 
-In: the mappings that imports keep, and the files that they were last used for. Out: a question for each such column,
-which is used as before until it is answered. The answer is in the mapping: `answered = true`, or the column is ignored.
+In: the mappings that imports keep, with the files that they were last used for, and those of pushed plans without a
+mapping, which the next such plan goes on with. Out: a question for each such column, which is used as before until it
+is answered. The answer is in the mapping: `answered = true`, or the column is ignored.
 """
 
 from __future__ import annotations
@@ -9,19 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 import msgspec
 
-from orderbridge.pipelines.import_file.mappings import (
-    allowed_lookups,
-    kept_mappings,
-    own_columns,
+from orderbridge.pipelines.import_file.mappings import allowed_lookups, kept_mappings
+from orderbridge.pipelines.imports.open import open_input_table, own_columns
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.mapping import (
+    MappedColumn,
+    Mapping,
+    contested_columns,
+    doubts,
+    load,
+    sample,
 )
-from orderbridge.pipelines.imports.open import open_input_table
-from orderbridge.pipelines.mapping import MappedColumn, Mapping, doubts, load, sample
 from orderbridge.pipelines.mapping.write import answer_column
 from orderbridge.pipelines.plan.model import MANIFEST_FILE
+from orderbridge.pipelines.plan.pushed_columns import mappings_with, newest_by_header
 from orderbridge.pipelines.questions.model import (
     AskedQuestion,
     Given,
@@ -30,7 +36,15 @@ from orderbridge.pipelines.questions.model import (
     unknown_question,
 )
 from orderbridge.sources.errors import UsageError
-from orderbridge.sources.settings import find_root, project_file
+from orderbridge.sources.kinds import KindName
+from orderbridge.sources.settings import (
+    find_root,
+    is_set,
+    ledger_path,
+    legacy_settings,
+    project_file,
+)
+from orderbridge.sources.words import listed
 from orderbridge.transforms.questions import Choice
 
 _PREFIX: Final = "column:"
@@ -54,13 +68,21 @@ class _Planned(msgspec.Struct):
 
 
 class _Doubt(NamedTuple):
-    """A column of a kept mapping that nothing proves."""
+    """A column of a kept mapping that nothing proves.
 
-    mapping: Path
+    Attributes:
+        mappings: the files that an answer is written to.
+        holds_up: what goes on as before until then.
+        other_field: what to do where the column has another field.
+    """
+
+    mappings: Sequence[Path]
     file: Path
     column: MappedColumn
     field: str
     cells: Sequence[str]
+    holds_up: str
+    other_field: str
 
 
 class Columns:
@@ -86,16 +108,19 @@ class Columns:
                     f"{one.value or 'a withdrawal'} is not an answer to {one.question}",
                     f"If it is right: {answer_command(one.question, doubt.field)}\n"
                     f"  If it must not be sent: {answer_command(one.question, _IGNORE)}\n"
-                    f"  For another field, edit {doubt.mapping}.",
+                    f"  For another field, {doubt.other_field}",
                 )
 
     def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
         """See `QuestionKind`."""
         known = _doubts()
         changed = [(known[one.question], one.value == _IGNORE) for one in answers]
+        written: dict[Path, None] = {}
         for doubt, is_ignored in changed:
-            answer_column(doubt.mapping, doubt.column, is_ignored=is_ignored)
-        return ", ".join(dict.fromkeys(str(doubt.mapping) for doubt, _ in changed))
+            for path in doubt.mappings:
+                answer_column(path, doubt.column, is_ignored=is_ignored)
+                written[path] = None
+        return listed(list(map(str, written)))
 
 
 def _question(name: str, doubt: _Doubt) -> AskedQuestion:
@@ -111,12 +136,12 @@ def _question(name: str, doubt: _Doubt) -> AskedQuestion:
             Choice(doubt.field, f"such as {examples}" if examples else "the column is empty"),
             Choice(_IGNORE, "the column is not sent any more"),
         ),
-        holds_up=(f"{doubt.field} of the imports that {doubt.mapping} is used for",),
+        holds_up=(doubt.holds_up,),
     )
 
 
 def _doubts() -> dict[str, _Doubt]:
-    """The doubtful columns of the kept mappings, by question."""
+    """The doubtful columns of the kept mappings and of pushed plans, by question."""
     found: dict[str, _Doubt] = {}
     mappings = set(kept_mappings())
     for path, file in _last_files(mappings):
@@ -124,6 +149,10 @@ def _doubts() -> dict[str, _Doubt]:
             mapping = load(path, None, allowed_lookups(path, file, ()))
             for doubt in _of_file(mapping, path, file):
                 found[f"{_PREFIX}{path.stem}/{doubt.column.name}"] = doubt
+    if is_set("sources.legacy"):
+        with Ledger.open(ledger_path(), readonly=True) as ledger:
+            for kind in get_args(KindName):
+                found |= _of_plans(ledger, legacy_settings().base_url, kind)
     return found
 
 
@@ -131,7 +160,35 @@ def _of_file(mapping: Mapping, path: Path, file: Path) -> Iterator[_Doubt]:
     table = open_input_table(file, mapping.read_options, mapping)
     samples = sample(table)
     for name, field in doubts(mapping, own_columns(table), samples).items():
-        yield _Doubt(path, file, mapping.columns[name], field, samples[name])
+        column = mapping.columns[name]
+        holds_up = f"{field} of the imports that {path} is used for"
+        yield _Doubt([path], file, column, field, samples[name], holds_up, f"edit {path}.")
+
+
+def _of_plans(ledger: Ledger, host: str, kind: KindName) -> dict[str, _Doubt]:
+    """The doubtful columns of pushed plans of a kind without a mapping, by question: once for all files of a kind."""
+    found: dict[str, _Doubt] = {}
+    for pushed in newest_by_header(ledger, host, kind):
+        mapping = Mapping(kind, pushed.columns)
+        file = find_root() / pushed.input
+        with suppress(UsageError):  # the file is gone, or is another one by now
+            table = open_input_table(file)
+            samples = sample(table)
+            for name, field in contested_columns(mapping, own_columns(table), samples).items():
+                paths = mappings_with(ledger, host, kind, pushed.columns[name])
+                found.setdefault(
+                    f"{_PREFIX}plan-{kind}/{name}",
+                    _Doubt(
+                        paths,
+                        file,
+                        pushed.columns[name],
+                        field,
+                        samples[name],
+                        f"{field} of {kind} that are planned without a mapping",
+                        f"use a mapping: orderbridge template {kind} --mapping --for FILE > {kind}.toml",
+                    ),
+                )
+    return found
 
 
 def _last_files(mappings: set[Path]) -> Iterator[tuple[Path, Path]]:

@@ -1,7 +1,7 @@
 """Plan folders that nobody needs any more, by what the project has on disk.
 
-In: the folders `plan-*` of the project, and the plans that are open. Out: those that can go, since they are not open,
-were not changed for a month and have no passwords. What was sent stays in the ledger.
+In: the folders `plan-*` of the project, and the plans that are needed. Out: those that can go, since they are not
+needed, were not changed for a month and have no passwords. What was sent stays in the ledger.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class PlanFolder:
     changed_at: datetime
 
 
-def removable_plans(open_plans: Set[str], at: datetime) -> list[PlanFolder]:
-    """The plan folders of the project that can go, the oldest first; those with an id of `open_plans` cannot."""
+def removable_plans(needed: Set[str], at: datetime) -> list[PlanFolder]:
+    """The plan folders of the project that can go, the oldest first; those with an id of `needed` cannot."""
     found = []
     for path in project_file("").glob("plan-*"):
         if path.is_symlink() or not path.is_dir() or (path / PASSWORDS_FILE).exists():
@@ -41,7 +41,7 @@ def removable_plans(open_plans: Set[str], at: datetime) -> list[PlanFolder]:
         with suppress(UsageError, OSError):  # it is no plan, or is just being removed
             folder = _measured(path)
             is_old = folder.changed_at <= at - KEPT
-            if is_old and Plan(path).manifest.plan_id not in open_plans:
+            if is_old and Plan(path).manifest.plan_id not in needed:
                 found.append(folder)
     return sorted(found, key=lambda folder: folder.changed_at)
 

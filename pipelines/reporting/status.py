@@ -10,10 +10,11 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from orderbridge.pipelines.ledger.model import OpenPlan, State
 from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.plan.pushed_columns import newest_by_header
 from orderbridge.pipelines.questions.questions import asked_questions
 from orderbridge.pipelines.reporting.plan_folders import PlanFolder, removable_plans
 from orderbridge.pipelines.warehouse import failure as failures
@@ -103,10 +104,11 @@ def read_status(max_age_h: float | None = None) -> Status:
     path = warehouse_path()
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         unfinished = ledger.open_plans()
+        needed = _plans_with_columns(ledger)
     open_plans = [plan for plan in unfinished if can_resume(plan)]
     status = Status(str(path), max_age_h=max_age_h, open_plans=open_plans)
     open_ids = {plan.plan_id for plan in unfinished}
-    status.removable_plans = removable_plans(open_ids, status.at)
+    status.removable_plans = removable_plans(open_ids | needed, status.at)
     holder, is_running = lock_holder(lock_file(path))
     status.running, status.killed = (holder, "") if is_running else ("", holder)
     status.failure, status.destination_failure = (
@@ -123,6 +125,16 @@ def read_status(max_age_h: float | None = None) -> Status:
         ]
         status.too_old += status.never_read if status.lists else LISTS
     return status
+
+
+def _plans_with_columns(ledger: Ledger) -> set[str]:
+    """The plans whose columns the next plan without a mapping goes on with."""
+    if not is_set("sources.legacy"):
+        return set()
+    host = legacy_settings().base_url
+    return {
+        one.plan_id for kind in get_args(KindName) for one in newest_by_header(ledger, host, kind)
+    }
 
 
 def _is_older(ages_h: list[float], max_age_h: float) -> bool:

@@ -39,6 +39,13 @@ PLANS: Final = {
     "plan-variants": ("variants", "variants.csv"),
 }
 """The plans of a project, by folder: the kind and the file."""
+NIGHTLY: Final = {
+    "clientes.csv": ("customers", "Código;Nombre;Documento;Buzón;Contraseña"),
+    "cuentas.csv": ("customers", "Account;Nombre;Correo;Contraseña"),
+    "tarifas.csv": ("variants", "productId;variantId;Artículo;Tarifa"),
+}
+"""Files that are planned each night without a mapping, by name: the kind and the header, whose names have several
+meanings."""
 NIGHT: Final = ("run", "--erp-customers", "erp.csv")
 _TIMEOUT_S: Final = 300
 PUSH: Final = ("push", "--yes", "--settle", "0")
@@ -112,6 +119,7 @@ def make_project(project: Path, code: Code, platform: Platform) -> None:
     code.do(project, *NIGHT)
     _accept_findings(project, code)
     _push_first_plans(project, code, platform)
+    _push_nightly(project, code)
     platform.lists = next_night(platform.lists)
     code.do(project, *NIGHT)
     _push_open_plans(project, code, platform)
@@ -183,6 +191,48 @@ def _write_variants(file: Path) -> None:
     rows = [f"7,{number},{sku},{number}.5," for number, sku in enumerate(skus, 101)]
     rows += ["7,109,V-added,109.5,5", "7,110,V-sent,110.5,", "7,111,V-4,1.5,", "7,112,V-5,2.5,"]
     file.write_text("\n".join(["productId,variantId,sku,weight,stock", *rows, ""]), "utf-8")
+
+
+def _push_nightly(project: Path, code: Code) -> None:
+    """Plans and pushes the files of a night, those that the version can plan; the others are removed."""
+    write_nightly(project, 1)
+    for file, (kind, _) in NIGHTLY.items():
+        plan = f"plan-1-{Path(file).stem}"
+        ended, _ = code.run(project, "plan", kind, file, "--out", plan)
+        if ended == 0:
+            code.do(project, "push", plan, "--yes")
+        else:
+            (project / file).unlink()
+
+
+def write_nightly(project: Path, night: int) -> dict[str, list[dict[str, object]]]:
+    """Writes the files of a night.
+
+    Returns:
+        What their columns send, without passwords, by file: an operation each.
+    """
+    numbers = range(night * 10, night * 10 + 3)
+    rows = {
+        "clientes.csv": [f"N-{n};Ana {n};{n}5;buzon{n}@x.example;pw-{n}" for n in numbers],
+        "cuentas.csv": [f"Casa Pérez {n};Ana {n};casa{n}@x.example;pw-{n}" for n in numbers],
+        "tarifas.csv": [f"8;{n};Tornillo de {n};{n % 3 + 1}" for n in numbers],
+    }
+    for file, lines in rows.items():
+        header = NIGHTLY[file][1]
+        (project / file).write_text("\n".join([header, *lines, ""]), "utf-8")
+    customers: list[dict[str, object]] = []
+    accounts: list[dict[str, object]] = []
+    codes: list[dict[str, object]] = []
+    prices: list[dict[str, object]] = []
+    for n in numbers:
+        person = {"firstName": f"Ana {n}"}
+        documents = [{"number": f"{n}5"}]
+        mail = f"buzon{n}@x.example"
+        customers.append({"erpCode": f"N-{n}", **person, "email": mail, "documents": documents})
+        accounts.append({"erpCode": f"Casa Pérez {n}", **person, "email": f"casa{n}@x.example"})
+        codes.append({"erpCode": f"Tornillo de {n}"})
+        prices.append({"price": n % 3 + 1})
+    return {"clientes.csv": customers, "cuentas.csv": accounts, "tarifas.csv": codes + prices}
 
 
 def _push_and_kill(project: Path, code: Code, platform: Platform, plan: str, *options: str) -> None:

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.upgrades.figures import lost_figures, read_figures, wrong_orders
-from tests.upgrades.old_project import HAS_RESULT, NIGHT, PLANS, PUSH, Run
+from tests.upgrades.old_project import (
+    HAS_RESULT,
+    NIGHT,
+    NIGHTLY,
+    PLANS,
+    PUSH,
+    Run,
+    write_nightly,
+)
 from tests.upgrades.platform import Platform
 
 _OPERATIONS: Final = """
@@ -110,9 +118,9 @@ def upgrade(
     for what, before, now in zip(Rows._fields, rows, rows_now, strict=True):
         if missing := before - now:
             wrong.append(f"ledger: {len(missing)} {what} changed, such as {min(missing, key=str)}")
-    return (
-        wrong + _wrong_pushes(project, run, platform, plans) + _wrong_plans(project, run, platform)
-    )
+    wrong += _wrong_pushes(project, run, platform, plans)
+    wrong += _wrong_plans(project, run, platform)
+    return wrong + _wrong_nights(project, run, platform)
 
 
 def _wrong_ends(project: Path, run: Run, *commands: tuple[str, ...]) -> list[str]:
@@ -175,3 +183,31 @@ def _wrong_plans(project: Path, run: Run, platform: Platform) -> list[str]:
         if write.state in final and sent[write.name]
     ]
     return wrong
+
+
+def _wrong_nights(project: Path, run: Run, platform: Platform) -> list[str]:
+    """Plans the nightly files without a mapping, for three nights: each column is sent as the version sent it."""
+    files = [file for file in NIGHTLY if (project / file).exists()]
+    wrong: list[str] = []
+    for night in (2, 3, 4):
+        expected = write_nightly(project, night)
+        for file in files:
+            before = platform.applied.copy()
+            plan = f"plan-{night}-{Path(file).stem}"
+            for command in (
+                ("plan", NIGHTLY[file][0], file, "--out", plan),
+                ("push", plan, "--yes"),
+            ):
+                code, printed = run(project, *command)
+                if code != 0:
+                    wrong.append(f"{' '.join(command)} ended with {code}: {printed.strip()}")
+            sent = [_sent(body) for _, body in (platform.applied - before).elements()]
+            if sorted(sent, key=str) != sorted(expected[file], key=str):
+                wrong.append(f"night {night}, {file}: sent {sent} instead of {expected[file]}")
+    return wrong
+
+
+def _sent(body: str) -> dict[str, object]:
+    """What columns have sent: a body without its password and messages."""
+    fields: dict[str, object] = json.loads(body)
+    return {name: fields[name] for name in fields if name not in ("password", "notification")}

@@ -1,0 +1,127 @@
+"""The columns of plans without a mapping that were pushed: the next file with the same header is read as they were.
+
+In: the ledger, and the plan folders that it names. Out: a mapping of columns to fields. A plan that is made every night
+goes on as before, although the rules for names and values are others by now. Only columns count: formats are detected
+in each file anew, as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from orderbridge.pipelines.imports.open import own_columns
+from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.mapping import MappedColumn, Mapping, contested_columns, load, sample
+from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import SourceTable
+from orderbridge.sources.kinds import KindName
+from orderbridge.sources.settings import own_path, project_file
+from orderbridge.sources.words import listed
+
+
+class _File(msgspec.Struct):
+    """A file that a plan names."""
+
+    path: str
+
+
+class _Planned(msgspec.Struct):
+    """What is needed of `plan.json`."""
+
+    plan_id: str
+    kind: str
+    input: _File
+    mapping: _File | None = None
+
+
+_PLANNED: Final = msgspec.json.Decoder(_Planned)
+
+
+class PushedColumns(NamedTuple):
+    """The columns of a plan without a mapping, of which the platform has confirmed operations.
+
+    Attributes:
+        path: the mapping that the plan folder keeps.
+        input: the file of the plan, as the manifest has it.
+    """
+
+    plan_id: str
+    path: Path
+    input: str
+    columns: dict[str, MappedColumn]
+
+
+def pushed_columns(ledger: Ledger, host: str, kind: KindName) -> Iterator[PushedColumns]:
+    """The columns of each such plan of a host and kind whose folder is there, the newest first."""
+    for plan_id, folder in ledger.pushed_plans(host, kind):
+        # of a project that was moved, the ledger has the former path
+        for place in (Path(folder), project_file(Path(folder).name)):
+            found = _columns_in(place, kind)
+            if found is not None and found.plan_id == plan_id:
+                yield found
+                break
+
+
+def _columns_in(folder: Path, kind: KindName) -> PushedColumns | None:
+    """The columns of the plan of a kind in a folder; None if there is none, or one with a mapping."""
+    path = folder / MAPPING_FILE
+    with suppress(UsageError, OSError, msgspec.DecodeError):
+        planned = _PLANNED.decode(own_path(folder / MANIFEST_FILE).read_bytes())
+        if planned.kind == kind and planned.mapping is None:
+            return PushedColumns(
+                planned.plan_id, path, planned.input.path, load(path, kind).columns
+            )
+    return None
+
+
+def mappings_with(ledger: Ledger, host: str, kind: KindName, column: MappedColumn) -> list[Path]:
+    """The mappings of plans without one that have a column: of pushed plans, and of those in the project."""
+    plans = [*pushed_columns(ledger, host, kind)]
+    for manifest in project_file("").glob(f"plan-*/{MANIFEST_FILE}"):
+        if found := _columns_in(manifest.parent, kind):
+            plans.append(found)
+    paths = [one.path.resolve() for one in plans if one.columns.get(column.name) == column]
+    return list(dict.fromkeys(paths))
+
+
+def mapping_as_pushed(
+    ledger: Ledger, host: str, kind: KindName, header: Sequence[str]
+) -> Mapping | None:
+    """The mapping of a file by the newest of these plans with exactly its header; None if there is none."""
+    for pushed in pushed_columns(ledger, host, kind):
+        if pushed.columns.keys() == set(header):
+            before = [pushed.columns[name] for name in header]
+            return Mapping(
+                kind,
+                {
+                    one.name: MappedColumn(one.name, one.field, answered=one.answered)
+                    for one in before
+                },
+            )
+    return None
+
+
+def explain_columns(mapping: Mapping, table: SourceTable) -> list[str]:
+    """One line per column of a mapping that nobody has given, and what to do about those that are not proven."""
+    lines = mapping.explain()
+    contested = contested_columns(mapping, own_columns(table), sample(table))
+    if contested:
+        lines.append(
+            f"As in the last plan that was pushed, though not proven: {listed(list(contested))}. "
+            "To decide: orderbridge questions"
+        )
+    return lines
+
+
+def newest_by_header(ledger: Ledger, host: str, kind: KindName) -> list[PushedColumns]:
+    """The newest of these plans for each header."""
+    found: dict[frozenset[str], PushedColumns] = {}
+    for pushed in pushed_columns(ledger, host, kind):
+        found.setdefault(frozenset(pushed.columns), pushed)
+    return list(found.values())
