@@ -122,7 +122,7 @@ def _http_url(name: str, value: object) -> SplitResult:
         raise _unusable(
             name, "contains a user name or a password", "Remove everything before the @."
         )
-    if url.scheme == "http" and not _is_loopback(url.hostname):
+    if url.scheme == "http" and not is_loopback(url.hostname):
         raise _unusable(
             name,
             "is http: what is sent would be unencrypted",
@@ -141,7 +141,8 @@ def _is_printable_ascii(text: str) -> bool:
     return all("!" <= letter <= "~" for letter in text)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -7,6 +7,7 @@ Ledger time equals wall time as long as the clock is not set and the machine is 
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable
 from functools import cache
@@ -15,6 +16,9 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_MACOS_BOOT_ID: Final = b"kern.bootsessionuuid"
+_UPTIME: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""The clock that counts while a machine is asleep; on macOS `CLOCK_MONOTONIC` does, and `time.monotonic` does not."""
 _TOLERANCE_S: Final = 1.0
 """Difference between the clocks that is drift or adjustment, not a clock that was set."""
 
@@ -37,24 +41,37 @@ class Anchor(NamedTuple):
 ReadClock = Callable[[], ClockReading]
 
 
+def _system_value(name: bytes) -> str:
+    """A text that `sysctl` shows; empty where the system has none, as Linux."""
+    try:
+        sysctlbyname = ctypes.CDLL(None).sysctlbyname
+    except AttributeError:
+        return ""
+    text = ctypes.create_string_buffer(64)
+    size = ctypes.c_size_t(len(text))
+    failed = sysctlbyname(name, text, ctypes.byref(size), None, ctypes.c_size_t(0))
+    return "" if failed else text.value.decode("ascii", "replace")
+
+
+def _boot_id() -> str:
+    """The id that the system gave this boot; empty if it gives none."""
+    try:
+        return _BOOT_ID.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return _system_value(_MACOS_BOOT_ID)
+
+
 @cache
 def _boot() -> tuple[str, float]:
     """The id of this boot, and what to subtract from the uptime. Unknown: each process counts from its own start."""
-    try:
-        return _BOOT_ID.read_text("ascii").strip(), 0.0
-    except (OSError, ValueError):
-        return uuid4().hex, time.monotonic()
+    boot_id = _boot_id()
+    return (boot_id, 0.0) if boot_id else (uuid4().hex, time.clock_gettime(_UPTIME))
 
 
 def read_clock() -> ClockReading:
     """Reads the clocks of this machine. The uptime includes time asleep."""
     boot_id, start = _boot()
-    uptime = (
-        time.clock_gettime(time.CLOCK_BOOTTIME)
-        if hasattr(time, "CLOCK_BOOTTIME")
-        else time.monotonic()
-    )
-    return ClockReading(time.time(), boot_id, uptime - start)
+    return ClockReading(time.time(), boot_id, time.clock_gettime(_UPTIME) - start)
 
 
 def elapsed_s(before: ClockReading, after: ClockReading) -> float:

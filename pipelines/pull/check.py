@@ -28,7 +28,7 @@ from orderbridge.pipelines.pull.targets import (
     read_whoami,
 )
 from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
-from orderbridge.pipelines.warehouse.destination import connect_destination
+from orderbridge.pipelines.warehouse.destination import connect_destination, tls_warnings
 from orderbridge.sources.contract import LISTS, Family, Operation, records_of
 from orderbridge.sources.errors import AccessError, BridgeError, ExitCode, HttpError, UsageError
 from orderbridge.sources.extract.walk import paginator_for
@@ -111,6 +111,9 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
         yield _attempt("ledger", _ledger)
         if warehouse_settings().destination:
             yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
+            with suppress(BridgeError):  # reported as that of the destination
+                for warning in tls_warnings(warehouse_settings()):
+                    yield CheckResult("", warning, is_warning=True)
     yield _attempt("settings of reconcile", _reconcile)
     yield (http := _attempt("settings of http", http_settings, "valid"))
     yield _attempt("settings of notify", notify_settings, "valid")

@@ -40,6 +40,7 @@ from orderbridge.pipelines.warehouse.destination_postgres import (
     SqlClient,
     exclusive_client,
     table_columns,
+    tls_warning,
     unquoted,
     update_table,
 )
@@ -92,6 +93,19 @@ def connect_destination(settings: WarehouseSettings) -> str:
                         )
                     raise _TriedError
     return f"{settings.destination}, datasets {settings.destination_dataset}_*: {len(existing)} of {len(SCHEMAS)} exist"
+
+
+def tls_warnings(settings: WarehouseSettings) -> list[str]:
+    """What is wrong with how the copy travels, in words. Nothing is connected to.
+
+    Raises:
+        UsageError: see `_destination`.
+    """
+    with _destination(settings) as found:
+        if isinstance(found, ParquetStore) or not found.is_postgres:
+            return []
+        warning = tls_warning(found.pipeline.destination_client().config.credentials)
+    return [warning] if warning else []
 
 
 def check_destination(settings: WarehouseSettings) -> None:

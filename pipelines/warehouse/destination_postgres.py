@@ -7,6 +7,7 @@ by its name, and its grants are those of the schema.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -14,17 +15,39 @@ from typing import Any, Final
 from orderbridge.pipelines.warehouse.destination_changes import REMOVED, TableChanges
 from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
 from orderbridge.sources.errors import PlatformError
+from orderbridge.sources.urls import is_loopback
 
 SqlClient = Any
 """Of dlt, which does not type it."""
 ColumnTypes = dict[str, str]
 """Quoted names of columns → types, in order."""
 
+_UNENCRYPTED_MODES: Final = ("disable", "allow", "prefer")
+"""Values of `sslmode` with which libpq may connect without TLS; without a value it takes `prefer`."""
 _COLUMNS: Final = """
     SELECT c.relname, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod)
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY c.relname, a.attnum"""
+
+
+def tls_warning(credentials: Any) -> str:  # noqa: ANN401 # of dlt, which does not type its parts
+    """What is wrong with the protection of a connection, in words; empty where nothing is.
+
+    Args:
+        credentials: of dlt's settings of the destination.
+    """
+    query = credentials.get_query()
+    host = str(query.get("host") or credentials.host)
+    mode = query.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer"
+    is_here = host.startswith("/") or is_loopback(host)  # a path is the folder of a socket
+    if is_here or mode not in _UNENCRYPTED_MODES:
+        return ""
+    return (
+        f"the copy may go to {host} unencrypted (sslmode {mode}): the data and the password's exchange can be read "
+        "on the way. Add ?sslmode=verify-full&sslrootcert=FILE to the address of the destination: FILE has the "
+        "certificate of the server's authority"
+    )
 
 
 @contextmanager

@@ -46,6 +46,7 @@ from orderbridge.sources.http.failures import (
 from orderbridge.sources.http.masking import MASK, Masker
 from orderbridge.sources.http.retries import (
     ACCESS_STATUSES,
+    TOO_MANY_REQUESTS,
     RetryPolicy,
     retry_after_s,
     retry_delay_s,
@@ -81,7 +82,6 @@ _HEADERS: Final = (
     (b"User-Agent", b"orderbridge"),
 )
 _PARTIAL: Final = 206
-_TOO_MANY_REQUESTS: Final = 429
 _REPORT: Final = "Report this to the platform, or to whoever runs a proxy in between."
 _UNSHOWN_ERRORS: Final = [
     op.path for op in OPERATIONS if op.input is not None and not op.error_code
@@ -213,7 +213,8 @@ class Client(AbstractContextManager["Client"]):
         is_wait_shown = False
         attempts = 0
         spent_s = 0.0
-        seconds = self._http.timeout_s
+        limit_s = min(self._http.timeout_s, self._retry.attempt_s)
+        seconds = limit_s
         while True:
             self._sleep(self._pace.turn_s())
             started_at = monotonic()
@@ -238,12 +239,12 @@ class Client(AbstractContextManager["Client"]):
             if wait_s is None:
                 self._check_stop()
                 raise self._error("GET", path, failure, attempts, (params or {}).get("limit"))
-            if failure.what == _TOO_MANY_REQUESTS:
+            if failure.what == TOO_MANY_REQUESTS:
                 self._pace.refused(wait_s)
             is_wait_shown |= self._notices.waits(failure, wait_s, spent_s, budget_s)
             self._sleep(wait_s)
             spent_s += wait_s
-            seconds = min(self._http.timeout_s, budget_s - spent_s)
+            seconds = min(limit_s, budget_s - spent_s)
         self._has_answered = True
         self._paths_read.add(path)
         self._pace.answered(started_at)
@@ -488,7 +489,7 @@ class Client(AbstractContextManager["Client"]):
         kind: type[HttpError]
         if failure.what == "contract":
             kind = ContractBroken
-        elif is_read and (failure.what == _TOO_MANY_REQUESTS or is_asked_to_wait):
+        elif is_read and (failure.what == TOO_MANY_REQUESTS or is_asked_to_wait):
             kind = RateLimited
         elif should_retry(failure, is_key_proven=is_key_proven):
             kind = Unreachable

@@ -8,16 +8,18 @@ Out: yes or no, and seconds. Only GET is repeated here: whether a write is repea
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import inf
 from random import random
 from typing import Final
 
 from orderbridge.sources.http.failures import Failure
 
 RETRIED_KINDS: Final = ("dns", "connect", "timeout", "protocol", "broken_body")
-RETRIED_STATUSES: Final = (408, 429)
+TOO_MANY_REQUESTS: Final = 429
+RETRIED_STATUSES: Final = (408, TOO_MANY_REQUESTS)
 RETRIED_WITH_A_PROVEN_KEY: Final = (409, 425)
 ACCESS_STATUSES: Final = (401, 403)
 FAILURES_OF_A_PROBE: Final = (500, "broken_body")
@@ -37,6 +39,8 @@ class RetryPolicy:
         probe_s: seconds for a request of a page that may not exist, where the platform fails at it.
         base_s, cap_s: the delay is drawn from 0 to base_s, then from 0 to twice that, up to cap_s.
         retry_after_max_s: a longer `Retry-After` is not waited for.
+        attempt_s: seconds for one attempt, where the settings allow more.
+        limited_s: seconds for a read that a limit of the platform (429) refuses; None: as for other failures.
     """
 
     first_answer_s: float = 120.0
@@ -45,12 +49,14 @@ class RetryPolicy:
     base_s: float = 0.5
     cap_s: float = 30.0
     retry_after_max_s: float = 300.0
+    attempt_s: float = inf
+    limited_s: float | None = None
 
 
-ONCE: Final = RetryPolicy(first_answer_s=0.0, budget_s=0.0)
-"""One attempt."""
-PERSON_WAITS: Final = RetryPolicy(first_answer_s=20.0, budget_s=20.0)
-"""For a command whose answer a person waits for."""
+ONCE: Final = RetryPolicy(first_answer_s=0.0, budget_s=0.0, probe_s=0.0, attempt_s=10.0)
+"""One short attempt."""
+PERSON_WAITS: Final = replace(ONCE, limited_s=10.0)
+"""For a command whose answer a person waits for: only what a limit of the platform refuses is tried again."""
 
 
 def should_retry(failure: Failure, *, is_key_proven: bool = False) -> bool:
@@ -110,6 +116,8 @@ def time_budget_s(
         has_answered: the host has answered a request of this run.
         is_probe: the request is for a page that may not exist.
     """
+    if failure.what == TOO_MANY_REQUESTS and policy.limited_s is not None:
+        return policy.limited_s
     if not has_answered:
         return policy.first_answer_s
     if is_probe and failure.what in FAILURES_OF_A_PROBE:

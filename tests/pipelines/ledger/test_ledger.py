@@ -13,10 +13,12 @@ from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
+from unittest import mock
 
 import msgspec
 import pytest
 
+from orderbridge.pipelines.ledger import clock
 from orderbridge.pipelines.ledger.clock import ClockReading, LedgerClock, elapsed_s
 from orderbridge.pipelines.ledger.keys import body_hash, key_hashes, record_hash, salted
 from orderbridge.pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
@@ -515,6 +517,35 @@ def test_a_create_of_an_older_ledger_is_known_by_its_name_where_its_plan_is_as_i
     with Ledger.open(tmp_path / "ledger.sqlite") as opened:
         assert opened.is_created(HOST, "subcategories", name) is (not change)
         assert opened.is_created(HOST, "subcategories", body)
+
+
+def test_where_linux_has_no_boot_id_processes_share_that_of_macos_and_without_any_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other_process() -> ClockReading:
+        clock._boot.cache_clear()
+        return clock.read_clock()
+
+    sysctl = mock.Mock(return_value="0A1B2C3D-0000-4000-8000-000000000000")
+    monkeypatch.setattr(clock, "_BOOT_ID", tmp_path / "boot_id")
+    monkeypatch.setattr(clock, "_system_value", sysctl)
+    earlier, later = other_process(), other_process()
+    assert earlier.boot_id == later.boot_id == sysctl.return_value
+    assert later.uptime >= earlier.uptime > 1, "of the machine"
+    assert (
+        elapsed_s(earlier, later._replace(wall=later.wall + 3600, uptime=later.uptime + 3600))
+        > 3599
+    )
+    sysctl.assert_called_with(b"kern.bootsessionuuid")
+    sysctl.return_value = ""
+    earlier, later = other_process(), other_process()
+    assert earlier.boot_id != later.boot_id
+    assert later.uptime < 1, "of the process"
+    clock._boot.cache_clear()
+
+
+def test_a_value_that_the_system_does_not_have_is_empty() -> None:
+    assert clock._system_value(b"kern.nothing_of_this_name") == ""
 
 
 BEGIN = ClockReading(1e6, "boot", 5_000.0)

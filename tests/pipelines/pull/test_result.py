@@ -23,6 +23,7 @@ from orderbridge.pipelines.pull.publishing import check_coverage, quarantine_fil
 from orderbridge.pipelines.pull.targets import Targets, Whoami, read_targets, read_whoami
 from orderbridge.pipelines.pull.walking import ListWalks
 from orderbridge.pipelines.warehouse.build import Build
+from orderbridge.pipelines.warehouse.destination import tls_warnings
 from orderbridge.sandbox.public_v1 import KEYS, Key
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.rows import InvalidRow, quarantine
@@ -37,8 +38,11 @@ from orderbridge.sources.extract.result import ListResult, no_progress
 from orderbridge.sources.extract.spool import SpoolFolder
 from orderbridge.sources.extract.v1_pages import CursorPosition
 from orderbridge.sources.http.failures import BrokenBody
-from orderbridge.sources.settings import LegacySettings, PublicV1Settings, Secret
+from orderbridge.sources.settings import LegacySettings, PublicV1Settings, Secret, WarehouseSettings
 from tests.pipelines.bridge import bridge
+
+SECRET = "geheim-4711"
+SETTINGS = WarehouseSettings(path=Path("/nowhere"), destination="postgres")
 
 ROW = quarantine((2, 7), b'{"id":"\xff"}', InvalidRow("row: not UTF-8"), None)
 
@@ -284,3 +288,38 @@ def test_check_names_what_whoami_reports_of_a_key(
             )
             kinds = Counter(result.what.partition(" of ")[0] for result in results)
             assert (kinds["first page"], kinds["host"]) == (len(RECORDS), 2)
+
+
+def test_check_asks_each_list_once_where_the_platform_fails(tmp_path: Path) -> None:
+    with bridge(tmp_path, faults={"error_503": 1.0}) as made:
+        results = list(check(threading.Event()))
+        failed = [result.what for result in results if result.exit_code == 4]
+        assert len(failed) == len(RECORDS) + 1, "each list, and whoami"
+        assert made.platform.state.requests == len(failed) + 2, "and each host"
+
+
+def test_check_warns_of_a_copy_that_may_go_to_another_host_without_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("psycopg2", reason="psycopg2 is not installed")
+    monkeypatch.delenv("PGSSLMODE", raising=False)
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+
+    def warned(address: str, **environment: str) -> bool:
+        monkeypatch.setenv(
+            "DESTINATION__POSTGRES__CREDENTIALS", f"postgresql://me:{SECRET}@{address}"
+        )
+        with mock.patch.dict(os.environ, environment):
+            settings = replace(SETTINGS, path=tmp_path / "w.duckdb")
+            words = "".join(tls_warnings(settings))
+        assert SECRET not in words
+        return "db.example" in words and "sslmode=verify-full" in words
+
+    assert warned("db.example:5432/shop")
+    assert warned("db.example/shop?sslmode=prefer")
+    assert warned("db.example/shop?sslmode=disable", PGSSLMODE="verify-full")
+    assert not warned("db.example/shop?sslmode=verify-full")
+    assert not warned("db.example/shop?sslmode=require")
+    assert not warned("db.example/shop", PGSSLMODE="require")
+    for here in ("127.0.0.1:5432/shop", "localhost/shop", "localhost/shop?host=/run/postgresql"):
+        assert not warned(here)

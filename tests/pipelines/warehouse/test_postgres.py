@@ -163,6 +163,7 @@ def test_what_check_and_a_copy_say_of_an_unusable_database_has_no_secret(
     role, url, wrong = destination.database, destination.url, "wrong-4712"
     destination.rows(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
     for changed, words in (
+        (f"{url}?sslmode=require", "server does not support SSL"),
         (url.replace(PASSWORD, wrong), "password authentication failed for user"),
         (url.replace("loader:", f"{role}:"), f"permission denied for database {role}"),
     ):

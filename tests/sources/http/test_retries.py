@@ -9,6 +9,7 @@ import pytest
 
 from orderbridge.sources.http.failures import Failure, FailureKind
 from orderbridge.sources.http.retries import (
+    PERSON_WAITS,
     RetryPolicy,
     delay_s,
     retry_after_s,
@@ -89,6 +90,14 @@ def test_the_time_for_a_read(
 ) -> None:
     found = time_budget_s(Failure(what, ""), POLICY, has_answered=has_answered, is_probe=is_probe)
     assert found == budget_s
+
+
+def test_a_person_waits_for_a_limit_of_the_platform_and_for_no_other_repetition() -> None:
+    def budget_s(what: int | FailureKind) -> float:
+        failure = Failure(what, "")
+        return time_budget_s(failure, PERSON_WAITS, has_answered=True, is_probe=False)
+
+    assert [budget_s(what) for what in (503, "timeout", "broken_body", 429)] == [0, 0, 0, 10]
 
 
 WAIT = Failure(503, "busy", retry_after_s=60.0)
