@@ -31,7 +31,7 @@ endif
 
 # a setting of the caller's for Python must not reach into the checks
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE
-.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit duckdb2 ducklake orchestrators upgrades smoke soak mutants bench bench-accuracy bench-setup docs site man audit sbom release format lock clean
+.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit desk-tests duckdb2 ducklake orchestrators upgrades smoke soak mutants bench bench-accuracy bench-setup docs site man audit sbom release format lock clean
 
 help:
 	@echo 'To use orderbridge:'
@@ -51,6 +51,7 @@ help-dev:
 	@echo 'make format     lay out the code'
 	@echo 'make soak       long seeded campaigns of pulls, pushes, files … (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push" JOBS=2)'
 	@echo 'make mutants    planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'
+	@echo 'make desk-tests the desk in a real browser (Debian: apt-get install chromium chromium-driver)'
 	@echo 'make duckdb2    the tests with DuckDB 2, in an environment of its own'
 	@echo 'make ducklake   the copy in a DuckLake, with the extension from PyPI, in an environment of its own'
 	@echo 'make orchestrators  the examples for Dagster, Airflow and Prefect, run by each in an environment of its own'
@@ -134,6 +135,13 @@ duckdb2: .venv-duckdb2/.requirements
 ducklake: .venv-ducklake/.requirements
 	NO_SKIPS=1 .venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_destination.py -k ducklake
 
+desk-tests: $(VENV)/.desk # in Chromium, which is not installed here
+	$(PY) -m pytest -n0 tests/desk $(PYTEST)
+
+$(VENV)/.desk: requirements-desk.txt $(VENV)/.dev # what drives a browser
+	@$(INSTALL) -r requirements-desk.txt
+	@touch $@
+
 orchestrators: dev # each in an environment of its own
 	@for one in dagster:dagster airflow:apache-airflow prefect:prefect; do \
 		test -x .venv-$${one%%:*}/bin/python || { $(PY) -m venv .venv-$${one%%:*} \
@@ -216,6 +224,7 @@ lock: dev
 	$(LOCK) --constraints requirements-dev.txt --group build -o requirements-build.txt
 	$(LOCK) --constraints requirements-dev.txt --group notebooks -o requirements-notebooks.txt
 	$(LOCK) --constraints requirements-dev.txt --group bench -o requirements-bench.txt
+	$(LOCK) --constraints requirements-dev.txt --group desk -o requirements-desk.txt
 	$(LOCK) --group docs -o requirements-docs.txt
 	$(LOCK) --group audit -o requirements-audit.txt
 

@@ -22,7 +22,7 @@ from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 
 COMMAND_GROUPS: Final = {
-    "Every week": ("init", "run", "status", "import_file", "questions", "answer", "report"),
+    "Every week": ("init", "run", "status", "import_file", "questions", "answer", "desk", "report"),
     "Steps of run and import": ("pull", "reconcile", "plan", "push", "verify"),
     "Files": ("preview", "template", "export"),
     "Trouble and trying": ("check", "settle", "demo", "sandbox"),

@@ -1,0 +1,263 @@
+"""What the first page shows: lists, nights, what is new, what waits for a person; each with the one thing to do next.
+
+In: what `status` and `questions` show, and the commands that the desk has started. Out: dataclasses for the template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, get_args
+
+from orderbridge.pipelines.desk.folder import run_job
+from orderbridge.pipelines.desk.imports import ImportRow, import_rows
+from orderbridge.pipelines.desk.progress import Progress, progress_of
+from orderbridge.pipelines.desk.questions import QuestionRow, question_rows
+from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.ledger.model import OpenPlan
+from orderbridge.pipelines.questions.questions import asked_questions
+from orderbridge.pipelines.reporting.status import Status, next_steps, read_status
+from orderbridge.pipelines.warehouse.ops import LastRead
+from orderbridge.sources.contract import Family
+from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.settings import find_root, is_set
+
+_OLD_H: Final = 36.0
+"""Hours after which the age of a list is marked: more than a night was missed."""
+_SHOWN: Final = 5
+_PUBLISHED: Final = (ExitCode.DONE, ExitCode.REJECTED, ExitCode.FINDINGS, ExitCode.COVERAGE)
+_UNKNOWN: Final = ("in_flight", "in_doubt", "conflict")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where to go, or what to type. `href` is below the path of all pages; empty for a command."""
+
+    text: str
+    href: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRow:
+    """A list of the platform as it was read last.
+
+    Attributes:
+        verdict: its code, for the style; `words` are for people.
+        problem: why its last read was not published.
+    """
+
+    name: str
+    rows: int | None
+    verdict: str
+    words: str
+    age: str = ""
+    is_old: bool = False
+    quarantined: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightRow:
+    """A run that has ended, or failed.
+
+    Attributes:
+        detail: what a failed run reported, in English.
+    """
+
+    at: datetime | str
+    command: str
+    result: str
+    is_good: bool
+    detail: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownRow:
+    """Requests of a plan whose outcome is not known, or that were not sent, and the steps that end them."""
+
+    kind: str
+    folder: str
+    count: int
+    is_unknown: bool
+    steps: Sequence[Link]
+
+
+@dataclass(slots=True, kw_only=True)
+class Home:
+    """The first page.
+
+    Attributes:
+        project: its folder.
+        next: the one thing to do; None: nothing.
+        running: the run that holds the lock, in the words of `status`; empty for none.
+        error: why the state cannot be shown.
+    """
+
+    project: str
+    has_settings: bool = True
+    next: Link | None = None
+    lists: Sequence[ListRow] = ()
+    nights: Sequence[NightRow] = ()
+    news: Sequence[str] = ()
+    questions: Sequence[QuestionRow] = ()
+    question_count: int = 0
+    imports: Sequence[ImportRow] = ()
+    unknown: Sequence[UnknownRow] = ()
+    progress: Progress = field(default_factory=Progress)
+    running: str = ""
+    error: str = ""
+    is_empty: bool = False
+
+
+def home(texts: Texts) -> Home:
+    """The first page of the project. Raises UsageError: settings cannot be read."""
+    page = Home(project=str(find_root()))
+    page.has_settings = any(is_set(f"sources.{family}") for family in get_args(Family))
+    if not page.has_settings:
+        page.next = Link(texts("home.next.init"), command="orderbridge init")
+        return page
+    page.progress = progress_of(run_job(), texts)
+    page.imports = [row for row in import_rows(texts) if not row.is_done]
+    try:
+        status = read_status()
+    except UsageError as error:
+        page.is_empty = True
+        page.error = "" if _is_new() else str(error)
+    else:
+        _add_status(page, status, texts)
+    asked = asked_questions()
+    page.questions = question_rows(asked[:_SHOWN], texts)
+    page.question_count = len(asked)
+    page.next = _next(page, texts)
+    return page
+
+
+def _is_new() -> bool:
+    """Whether nothing was ever pulled: that is no error."""
+    from orderbridge.sources.settings import warehouse_path
+
+    return not warehouse_path().exists()
+
+
+def _add_status(page: Home, status: Status, texts: Texts) -> None:
+    page.is_empty = not status.lists
+    page.lists = [_list_row(one, status, texts) for one in status.lists]
+    page.lists += [
+        ListRow(
+            name=texts.or_own(f"list.{name}", name),
+            rows=None,
+            verdict="incomplete",
+            words=texts("verdict.never"),
+            problem=status.problems.get(name, ""),
+        )
+        for name in status.never_read
+    ]
+    page.nights = nights(status, texts)
+    page.news = [one.text for one in status.new_findings] + [
+        one.text for one in status.schema_changes
+    ]
+    page.unknown = [_unknown_row(plan, texts) for plan in status.open_plans]
+    page.running = status.running
+
+
+def _list_row(one: LastRead, status: Status, texts: Texts) -> ListRow:
+    hours = min(one.ages_h(status.at))
+    return ListRow(
+        name=texts.or_own(f"list.{one.resource}", one.resource),
+        rows=one.rows,
+        verdict=one.verdict,
+        words=texts(f"verdict.{one.verdict}"),
+        age=age(hours, texts),
+        is_old=hours > _OLD_H,
+        quarantined=one.quarantined_rows,
+        problem=status.problems.get(one.resource, ""),
+    )
+
+
+def age(hours: float, texts: Texts) -> str:
+    """An age in the unit that a person would use."""
+    if hours < 1:
+        return texts("age.minutes", count=max(0, round(hours * 60)))
+    if hours < 48:
+        return texts("age.hours", count=round(hours))
+    return texts("age.days", count=round(hours / 24))
+
+
+def nights(status: Status, texts: Texts) -> list[NightRow]:
+    """The last runs, a failed one first: nothing is recorded of it but the note of the last."""
+    rows: list[NightRow] = []
+    if status.killed:
+        rows.append(
+            NightRow(
+                at="",
+                command=status.killed,
+                result=texts("night.killed"),
+                is_good=False,
+                detail=[texts("night.killed.hint")],
+            )
+        )
+    for note in filter(None, (status.failure, status.destination_failure)):
+        detail = [str(text) for text in (note.get("message"), note.get("hint")) if text]
+        rows.append(
+            NightRow(
+                at=_time(note.get("failed_at")),
+                command=str(note.get("command", "")),
+                result=texts("night.copy_failed" if note.get("published") else "night.failed"),
+                is_good=False,
+                detail=detail,
+            )
+        )
+    for run in status.runs:
+        code = run["exit_code"]
+        rows.append(
+            NightRow(
+                at=run["ended_at"].replace(tzinfo=UTC),
+                command=run["command"],
+                result=texts.or_own(f"exit.{code}", texts("exit.other", code=code)),
+                is_good=code in _PUBLISHED,
+            )
+        )
+    return rows
+
+
+def _time(text: object) -> datetime | str:
+    try:
+        return datetime.fromisoformat(str(text))
+    except ValueError:
+        return ""
+
+
+def _unknown_row(plan: OpenPlan, texts: Texts) -> UnknownRow:
+    is_unknown = not plan.states.keys().isdisjoint(_UNKNOWN)
+    count = sum(
+        number for state, number in plan.states.items() if not is_unknown or state in _UNKNOWN
+    )
+    steps = [Link(step.words, command=step.command) for step in next_steps(plan)]
+    return UnknownRow(
+        kind=texts(f"kind.{plan.kind}"),
+        folder=Path(plan.folder).name,
+        count=count,
+        is_unknown=is_unknown,
+        steps=steps,
+    )
+
+
+def _next(page: Home, texts: Texts) -> Link | None:
+    """The one thing to do: what waits longest for a person, before what can be done at any time."""
+    if page.progress.is_running or page.running:
+        return None
+    if any(row.is_unknown for row in page.unknown):
+        return Link(texts("home.next.unknown"), href="/questions")
+    if page.nights and not page.nights[0].is_good:
+        return Link(texts("home.next.failed"))
+    waiting = next((row for row in page.imports if row.waits), None)
+    if waiting is not None:
+        return Link(texts("home.next.import", file=waiting.file), href=waiting.href)
+    if page.question_count:
+        return Link(texts("home.next.questions", count=page.question_count), href="/questions")
+    if page.is_empty:
+        return Link(texts("home.next.run"))
+    return None

@@ -1,0 +1,200 @@
+"""Imports of the desk: a folder for each file that was dropped, and how far its import is.
+
+In: the desk's folder. Out: `DeskImport`, and rows for the first page. What is known of an import is its file and
+what the
+command printed last: leaving at any step and coming back goes on there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final, Literal, cast
+
+from orderbridge.pipelines.desk.folder import desk_folder
+from orderbridge.pipelines.desk.jobs import Job
+from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.sources.disk import create_private, disk_errors, private_folder
+from orderbridge.sources.kinds import KINDS, KindName
+
+State = Literal["new", "running", "lost", "asking", "planned", "sent", "unfinished", "failed"]
+"""How far an import is: of a new one nothing was started; a lost one was killed. The others are those of its
+result."""
+_NAME: Final = re.compile(r"[a-z]+-[0-9]{8}-[0-9]{6}(-[0-9]+)?(\.[0-9]+)?")
+_DONE: Final = ("sent",)
+_WAITING: Final = ("new", "asking", "planned", "unfinished", "failed", "lost")
+_NAME_MAX: Final = 120
+_CHUNK: Final = 1 << 20
+_HINT: Final = "Free space or make the folder writable, then try again."
+
+
+@dataclass(frozen=True, slots=True)
+class DeskImport:
+    """An import of the desk.
+
+    Attributes:
+        name: of its folder: the kind, and when the file was dropped; a correction has `.2` at its end.
+    """
+
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its file and the output of its command are."""
+        return desk_folder() / self.name
+
+    @property
+    def kind(self) -> KindName:
+        """What its lines are."""
+        return cast("KindName", self.name.partition("-")[0])
+
+    @property
+    def file(self) -> Path:
+        """The file. Raises FileNotFoundError."""
+        return next(_files(self.folder / "file"))
+
+    @property
+    def lookups(self) -> list[Path]:
+        """Further files, which may have ids that the file lacks; those of the first file for its corrections too."""
+        return [*_files(desk_folder() / self.name.partition(".")[0] / "lookups")]
+
+    @property
+    def job(self) -> Job:
+        """The command."""
+        return Job.of(self.folder, "import")
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What the command printed; empty if it has printed nothing yet."""
+        results = self.job.results()
+        return results[-1] if results else {}
+
+    @property
+    def state(self) -> State:
+        """How far it is."""
+        if self.job.is_running:
+            return "running"
+        if not self.job.was_started:
+            return "new"
+        return cast("State", self.result.get("state", "lost"))
+
+    @property
+    def added_at(self) -> datetime:
+        """When the file was dropped."""
+        return datetime.fromtimestamp(self.folder.stat().st_mtime, UTC)
+
+    def words(self, *options: str) -> list[str]:
+        """The command that imports the file. Without an agreement among the options it sends nothing."""
+        lookups = [word for path in self.lookups for word in ("--lookup", str(path))]
+        return ["import", self.kind, str(self.file), "--json", *lookups, *options]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRow:
+    """An import on the first page. `waits`: for a person."""
+
+    name: str
+    file: str
+    kind: str
+    state: str
+    state_words: str
+    at: datetime
+    href: str
+    is_done: bool
+    waits: bool
+
+
+def imports() -> list[DeskImport]:
+    """The imports, the newest first."""
+    folder = desk_folder()
+    names = [path.name for path in folder.glob("*-*") if _is_import(path)]
+    return sorted(map(DeskImport, names), key=lambda one: one.added_at, reverse=True)
+
+
+def find_import(name: str) -> DeskImport | None:
+    """The import of a name; None if there is none."""
+    one = DeskImport(name)
+    return one if _NAME.fullmatch(name) and _is_import(one.folder) else None
+
+
+def import_rows(texts: Texts) -> list[ImportRow]:
+    """The imports for a page."""
+    return [_row(one, texts) for one in imports()]
+
+
+def _row(one: DeskImport, texts: Texts) -> ImportRow:
+    state = one.state
+    return ImportRow(
+        name=one.name,
+        file=one.file.name,
+        kind=texts(f"kind.{one.kind}"),
+        state=state,
+        state_words=texts(f"import.state.{state}"),
+        at=one.added_at,
+        href=f"/import/{one.name}",
+        is_done=state in _DONE,
+        waits=state in _WAITING,
+    )
+
+
+def add_import(kind: KindName, file_name: str, content: IO[bytes]) -> DeskImport:
+    """Keeps a file that was dropped on the page, readable by this user alone. Raises UsageError."""
+    stamp = f"{kind}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    root = desk_folder(makes_it=True)
+    with disk_errors(root, _HINT):
+        one = DeskImport(next(name for name in _names(stamp) if _makes(root / name)))
+    keep_file(one.folder / "file", file_name, content)
+    return one
+
+
+def keep_file(folder: Path, file_name: str, content: IO[bytes]) -> Path:
+    """Writes a file of mode 0600 into a folder of mode 0700, in pieces. Raises UsageError."""
+    path = folder / safe_name(file_name)
+    with disk_errors(path, _HINT):
+        private_folder(folder)
+        path.unlink(missing_ok=True)
+        with create_private(path) as file:
+            while chunk := content.read(_CHUNK):
+                file.write(chunk)
+    return path
+
+
+def safe_name(name: str) -> str:
+    """The name of a file that somebody else chose, as the name of a file here: no path, no control character."""
+    base = re.split(r"[/\\]", name)[-1]
+    kept = "".join(char for char in base if char.isprintable()).strip().lstrip(".-")
+    stem, dot, suffix = kept.rpartition(".")
+    short = stem.encode()[:_NAME_MAX].decode("utf-8", "ignore")
+    return f"{short}{dot}{suffix[:8]}" if short else suffix[:_NAME_MAX] or "file"
+
+
+def _names(stamp: str) -> Iterator[str]:
+    yield stamp
+    yield from (f"{stamp}-{number}" for number in range(2, 1000))
+
+
+def _makes(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The files of a folder, sorted; none where there is no folder."""
+    if folder.is_dir():
+        yield from sorted(path for path in folder.iterdir() if path.is_file())
+
+
+def _is_import(folder: Path) -> bool:
+    kind = folder.name.partition("-")[0]
+    return kind in KINDS and any(_files(folder / "file"))
+
+
+def kinds() -> Sequence[KindName]:
+    """The kinds of files that can be imported."""
+    return tuple(cast("KindName", name) for name in KINDS)

@@ -1,0 +1,54 @@
+"""Pages from templates: HTML in which every value is escaped, and which needs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.responses import HTMLResponse
+
+from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.sources.words import template_environment
+
+_THOUSANDS: Final = {"en": ",", "es": "\N{NARROW NO-BREAK SPACE}"}
+_KEPT: Final = "\n\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
+
+
+class Pages:
+    """The templates in one language.
+
+    Attributes:
+        texts: of that language.
+        globals: what each page has, such as the path of all pages.
+    """
+
+    def __init__(self, texts: Texts) -> None:
+        self.texts = texts
+        self._environment = template_environment(
+            "orderbridge.pipelines.desk", "templates", autoescape=True
+        ).overlay(finalize=self._written)
+        self.globals: dict[str, Any] = {"t": texts, "language": texts.language}
+
+    def page(
+        self, name: str, values: Mapping[str, object], status: HTTPStatus = HTTPStatus.OK
+    ) -> HTMLResponse:
+        """A page from the template of a name."""
+        template = self._environment.get_template(f"{name}.html.j2")
+        return HTMLResponse(template.render({**self.globals, **values}), status)
+
+    def _written(self, value: object) -> object:
+        """How a value is written: thousands separated, a time in that of this machine, no control characters."""
+        if value is None:
+            return ""
+        if hasattr(value, "__html__") or isinstance(value, bool):
+            return value
+        if isinstance(value, datetime):
+            return f"{value.astimezone():%Y-%m-%d %H:%M}"
+        if isinstance(value, int):
+            return f"{value:,}".replace(",", _THOUSANDS[self.texts.language])
+        return "".join(
+            char if char.isprintable() or char in _KEPT else "\N{REPLACEMENT CHARACTER}"
+            for char in str(value)
+        )

@@ -1,0 +1,215 @@
+"""Questions as a page shows them: rows of a list, and one with its evidence and the answers to choose from.
+
+In: questions, as `orderbridge questions` reads them. Out: dataclasses for the templates. An answer is given by a
+command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, get_args
+from urllib.parse import quote
+
+from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.questions.model import AskedQuestion
+from orderbridge.pipelines.questions.pairs import PREFIX as PAIR
+from orderbridge.pipelines.questions.pairs import pair_of
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.reviews import doubtful_pairs
+from orderbridge.transforms.questions import Choice, table_of, table_text
+from orderbridge.transforms.statuses import StatusClass
+
+SHOWN_MAX: Final = 100
+"""Questions of a kind that are listed; the others are counted."""
+_CHOICES_MAX: Final = 50
+_STATUSES: Final = "reconcile.order_statuses"
+_ANY_WEIGHT: Final = 1_000_000
+_KINDS: Final = {"write": "write", "match": "match", "finding": "finding", "import": "import"}
+"""The kinds that have a heading of their own, by what their ids begin with; others are about the meaning of
+values."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """A question in a list.
+
+    Attributes:
+        now: what is used, or why nothing is.
+        kind: under which it is listed.
+    """
+
+    id: str
+    text: str
+    state: str
+    state_words: str
+    now: str
+    href: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceRow:
+    """An answer to choose.
+
+    Attributes:
+        evidence: what speaks for it, a thing each.
+        mark: whether it is used now, or proposed.
+    """
+
+    value: str
+    label: str
+    evidence: Sequence[str]
+    mark: str = ""
+    is_checked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A value that is decided on its own, such as a status: its class is chosen from a list."""
+
+    value: str
+    chosen: str
+    evidence: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two records, side by side. `differences`: field, the ERP's value, the platform's value."""
+
+    line: int
+    erp_name: str
+    platform_name: str
+    fiscal_name: str
+    agreeing: Sequence[str]
+    differences: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionPage:
+    """One question.
+
+    Attributes:
+        table: the values of a table, each with one of `classes`; empty where the question is no table.
+        pair: the two records that it is about.
+        is_withdrawable: a person has answered it.
+    """
+
+    question: AskedQuestion
+    state_words: str
+    choices: Sequence[ChoiceRow]
+    hidden: int = 0
+    table: Sequence[TableRow] = ()
+    classes: Sequence[str] = ()
+    pair: Pair | None = None
+    is_withdrawable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGroup:
+    """Questions of a kind."""
+
+    kind: str
+    rows: Sequence[QuestionRow]
+    hidden: int
+
+
+def question_rows(asked: Iterable[AskedQuestion], texts: Texts) -> list[QuestionRow]:
+    """Questions as rows of a list."""
+    return [
+        QuestionRow(
+            id=one.id,
+            text=one.text,
+            state=one.state,
+            state_words=texts(f"state.{one.state}"),
+            now=_now(one),
+            href=f"/question?id={quote(one.id, safe='')}",
+            kind=_KINDS.get(one.id.partition(":")[0], "meaning"),
+        )
+        for one in asked
+    ]
+
+
+def question_groups(rows: Sequence[QuestionRow]) -> list[QuestionGroup]:
+    """The rows by kind: what holds up a write first."""
+    groups: list[QuestionGroup] = []
+    for kind in ("write", "import", "finding", "meaning", "match"):
+        of_kind = [row for row in rows if row.kind == kind]
+        if of_kind:
+            shown = of_kind[:SHOWN_MAX]
+            groups.append(QuestionGroup(kind, shown, len(of_kind) - len(shown)))
+    return groups
+
+
+def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
+    """One question, with its evidence."""
+    is_table = question.id == _STATUSES
+    possible = [choice for choice in question.choices if choice.is_possible]
+    return QuestionPage(
+        question=question,
+        state_words=texts(f"state.{question.state}"),
+        choices=[]
+        if is_table
+        else [_choice(question, one, texts) for one in possible[:_CHOICES_MAX]],
+        hidden=0 if is_table else max(0, len(possible) - _CHOICES_MAX),
+        table=_table(question) if is_table else (),
+        classes=get_args(StatusClass) if is_table else (),
+        pair=_pair(question.id) if question.id.startswith(PAIR) else None,
+        is_withdrawable=question.state == "answered",
+    )
+
+
+def table_answer(rows: Iterable[tuple[str, str]]) -> str:
+    """The answer that a table of values and classes makes; values without a class are left out."""
+    return table_text({value: chosen for value, chosen in rows if chosen})
+
+
+def _now(one: AskedQuestion) -> str:
+    if one.state == "open":
+        return one.reason or one.proposal or ""
+    return one.reason or one.value or ""
+
+
+def _choice(question: AskedQuestion, choice: Choice, texts: Texts) -> ChoiceRow:
+    is_used = choice.value == question.value
+    is_proposed = choice.value == question.proposal
+    mark = "choice.used" if is_used else "choice.proposed" if is_proposed else ""
+    return ChoiceRow(
+        value=choice.value,
+        label=texts.or_own(f"answer.{choice.value}", choice.value),
+        evidence=_parts(choice),
+        mark=texts(mark) if mark else "",
+        is_checked=is_used or is_proposed,
+    )
+
+
+def _parts(choice: Choice) -> list[str]:
+    return choice.evidence.split("; ") if choice.evidence else []
+
+
+def _table(question: AskedQuestion) -> list[TableRow]:
+    """The values of a table, with the class that is used. What is not known has none."""
+    used = {value.casefold() for value in table_of(question.value or "")}
+    return [
+        TableRow(value, chosen if value.casefold() in used else "", _parts(choice))
+        for choice in question.choices
+        for value, chosen in table_of(choice.value).items()
+    ]
+
+
+def _pair(question: str) -> Pair | None:
+    """The two records of a match; None where the warehouse has them no more."""
+    wanted = pair_of(question)
+    with open_warehouse() as warehouse:
+        pairs = doubtful_pairs(warehouse, _ANY_WEIGHT)
+    found = next((pair for pair in pairs if pair["pair"] == wanted), None)
+    if found is None:
+        return None
+    return Pair(
+        line=found["line"],
+        erp_name=found["erp_name"] or "",
+        platform_name=found["platform_name"] or "",
+        fiscal_name=found["platform_fiscal_name"] or "",
+        agreeing=(found["agreeing"] or "").split(", ") if found["agreeing"] else (),
+        differences=found["differences"] or "",
+    )

@@ -1,0 +1,31 @@
+// The only script: a part of a page that is fetched each second, files that are dropped, forms that are sent once.
+"use strict";
+
+async function refresh(part) {
+  try {
+    const response = await fetch(part.dataset.refresh, { headers: { Accept: "text/html" } });
+    if (!response.ok) { return; }
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const fresh = page.getElementById(part.id);
+    if (fresh === null || !fresh.dataset.refresh) { location.reload(); return; }
+    part.replaceWith(fresh);
+    setTimeout(refresh, 1000, fresh);
+  } catch { setTimeout(refresh, 3000, part); }
+}
+
+document.querySelectorAll("[data-refresh]").forEach((part) => setTimeout(refresh, 1000, part));
+
+document.querySelectorAll("[data-drop]").forEach((area) => {
+  const input = area.querySelector("input[type=file]");
+  const isOver = (event, value) => { event.preventDefault(); area.classList.toggle("over", value); };
+  area.addEventListener("dragover", (event) => isOver(event, true));
+  area.addEventListener("dragleave", (event) => isOver(event, false));
+  area.addEventListener("drop", (event) => { isOver(event, false); input.files = event.dataTransfer.files; });
+});
+
+document.querySelectorAll("form").forEach((form) => form.addEventListener("submit", () => {
+  setTimeout(() => form.querySelectorAll("button").forEach((button) => { button.disabled = true; }));
+}));
+addEventListener("pageshow", (event) => {
+  if (event.persisted) { document.querySelectorAll("button").forEach((button) => { button.disabled = false; }); }
+});

@@ -1,0 +1,90 @@
+"""A desk that serves, and a client that behaves as the browser which was given its address."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from orderbridge.pipelines.desk.server import DeskOptions, serve
+
+ADDRESS = re.compile(r'href="([^"]+)"')
+
+
+class Browser:
+    """Requests to a desk, with the form's token of its pages."""
+
+    def __init__(self, folder: Path, port: int, lines: list[str], thread: threading.Thread) -> None:
+        self.folder = folder
+        self.lines = lines
+        self.thread = thread
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False)
+        self.base = ""
+        self.form_token = ""
+
+    @property
+    def opener(self) -> Path:
+        """The file that leads to the address."""
+        return next((self.folder / "desk").glob("open-*.html"))
+
+    @property
+    def address(self) -> str:
+        """The address that works once."""
+        found = ADDRESS.search(self.opener.read_text())
+        assert found is not None
+        return found[1]
+
+    def enter(self) -> httpx.Response:
+        """Opens the address, as the file does, and goes on to the first page."""
+        response = self.client.get(self.address)
+        found = ADDRESS.search(response.text)
+        assert found is not None, response.text
+        self.base = found[1].rstrip("/")
+        self.form_token = self.token_of(self.get("/import"))
+        return response
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        """A page, by its path below that of all pages."""
+        return self.client.get(f"{self.base}{path}", **more)
+
+    def post(
+        self, path: str, *, files: Any = None, headers: Any = None, **data: str
+    ) -> httpx.Response:
+        """Sends a form."""
+        fields = {"form_token": self.form_token, **data}
+        own = {"Origin": "null", "Sec-Fetch-Site": "same-origin"} | (headers or {})
+        return self.client.post(f"{self.base}{path}", data=fields, files=files, headers=own)
+
+    @staticmethod
+    def token_of(response: httpx.Response) -> str:
+        """The form's token on a page."""
+        found = re.search(r'name="form_token" value="([^"]+)"', response.text)
+        assert found is not None, response.text
+        return found[1]
+
+
+@contextmanager
+def serving(folder: Path, **options: Any) -> Iterator[Browser]:
+    """A desk of the project in a folder, in a thread; nobody has opened it."""
+    stop = threading.Event()
+    lines: list[str] = []
+    chosen = DeskOptions(opens_browser=False, **options)
+    thread = threading.Thread(target=serve, args=(chosen, stop, lines.append), daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 30
+    while not lines and time.monotonic() < deadline:
+        time.sleep(0.01)
+    port = int(next((folder / "desk").glob("open-*.html")).stem.rpartition("-")[2])
+    browser = Browser(folder, port, lines, thread)
+    try:
+        yield browser
+    finally:
+        stop.set()
+        thread.join(30)
+        browser.client.close()

@@ -1,0 +1,247 @@
+"""What the first page and the questions show, and what their forms start."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import string
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orderbridge.pipelines.desk.jobs import Job
+from orderbridge.pipelines.desk.pages import Pages
+from orderbridge.pipelines.desk.progress import progress_of
+from orderbridge.pipelines.desk.questions import ChoiceRow, Pair, QuestionPage
+from orderbridge.pipelines.desk.texts import LANGUAGES, Texts, catalogue, language_of_locale
+from orderbridge.pipelines.questions.model import AskedQuestion
+from orderbridge.pipelines.warehouse import failure
+from orderbridge.sources.settings import warehouse_path
+from orderbridge.transforms.questions import Choice
+from tests.pipelines.desk.browser import Browser, serving
+
+MARKUP = "<script>alert(1)</script>"
+ESCAPED = "&lt;script&gt;alert(1)&lt;/script&gt;"
+DESK = Path(failure.__file__).parents[1] / "desk"
+_COUNTS = """
+import time
+print('{"event": "progress", "activity": "customers", "done": 3}', flush=True)
+time.sleep(30)
+"""
+_SHOWS_SESSION = """
+import json, os
+print(json.dumps({"sid": os.getsid(0), "pid": os.getpid(), "exit_code": 0}))
+"""
+CODE = re.compile(r'(?:\bt|texts|_texts|or_own)\(\s*f?"([a-z_.{}]+)"')
+
+
+def test_a_project_without_settings_says_which_command_comes_first(desk: Browser) -> None:
+    page = desk.get("/").text
+    assert "orderbridge init" in page
+    assert "never into a page" in page
+    assert "Run now" not in page
+
+
+def test_the_first_page_has_each_list_with_its_verdict_and_age(shop_desk: Browser) -> None:
+    page = shop_desk.get("/").text
+    row = re.search(r'<th scope="row">Customers</th>.*?</tr>', page, re.DOTALL)
+    assert row is not None
+    assert ">40<" in row[0]
+    assert "complete" in row[0]
+    assert "min ago" in row[0]
+    assert "Run now" in page
+
+
+def test_a_failed_night_comes_first_and_its_message_is_text(shop_desk: Browser) -> None:
+    note = {
+        "command": "run",
+        "failed_at": "2026-11-30T03:15:00+00:00",
+        "message": f"the platform says {MARKUP}",
+    }
+    failure.failure_file(warehouse_path()).write_text(json.dumps(note))
+    page = shop_desk.get("/").text
+    nights = page[page.index("Last runs") :]
+    assert nights.index(ESCAPED) < nights.index("done")
+    assert MARKUP not in page
+    assert "The last run failed" in page
+
+
+def test_run_now_starts_a_run_that_is_shown_until_its_end(shop_desk: Browser) -> None:
+    assert shop_desk.post("/run").status_code == 303
+    seen = shop_desk.get("/run/progress").text
+    assert "data-refresh" in seen
+    assert shop_desk.post("/run").status_code == 303  # a second press starts nothing
+    deadline = time.monotonic() + 120
+    while "data-refresh" in seen and time.monotonic() < deadline:
+        time.sleep(0.2)
+        seen = shop_desk.get("/run/progress").text
+    assert "Done. What it reported" in seen
+    assert "published" in seen
+
+
+def test_a_command_goes_on_when_its_desk_ends_and_another_desk_shows_it(project: Path) -> None:
+    (project / "desk").mkdir(mode=0o700)
+    job = Job.of(project / "desk", "run")
+    program_text = _locked(job) + _COUNTS
+    program = os.spawnl(os.P_NOWAIT, sys.executable, sys.executable, "-c", program_text)
+    try:
+        deadline = time.monotonic() + 20
+        while not job.events() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with serving(project) as browser:
+            browser.enter()
+            assert "data-refresh" in browser.get("/run/progress").text
+            assert "Customers" in browser.get("/run/progress").text
+        assert job.is_running
+    finally:
+        os.kill(program, 9)
+        os.waitpid(program, 0)
+    progress = progress_of(job, Texts("en"))
+    assert progress.is_lost
+    assert not progress.is_running
+
+
+def _locked(job: Job) -> str:
+    """A program that holds the lock of its log and writes there, as a command of the desk does."""
+    return (
+        "import os, fcntl\n"
+        f"log = os.open({str(job.log)!r}, os.O_RDWR | os.O_CREAT, 0o600)\n"
+        "fcntl.flock(log, fcntl.LOCK_EX); os.dup2(log, 1)\n"
+    )
+
+
+def test_a_command_is_in_a_session_of_its_own_and_has_its_own_output(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project / "desk"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(
+        "orderbridge.pipelines.desk.jobs.command_line",
+        lambda words: [sys.executable, "-c", _SHOWS_SESSION],
+    )
+    job = Job.of(folder, "x")
+    assert job.start([])
+    deadline = time.monotonic() + 20
+    while job.is_running and time.monotonic() < deadline:
+        time.sleep(0.02)
+    (result,) = job.results()
+    assert result["sid"] == result["pid"]
+    assert result["sid"] != os.getsid(0)
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+def test_a_question_is_answered_and_the_answer_is_seen_at_once(shop_desk: Browser) -> None:
+    question = "reconcile.timezone"
+    assert question in shop_desk.get("/questions").text
+    response = shop_desk.post("/question", id=question, other="America/Lima", why="the shop")
+    assert response.status_code == 303, response.text
+    answers = (shop_desk.folder / ".dlt" / "answers.toml").read_text()
+    assert "America/Lima" in answers
+    assert "the shop" in answers
+    page = shop_desk.get("/questions").text
+    assert "Answered before: 1" in page
+    assert shop_desk.post("/question", id=question, withdraw="1").status_code == 303
+    assert "America/Lima" not in (shop_desk.folder / ".dlt" / "answers.toml").read_text()
+
+
+def test_an_answer_that_is_not_possible_says_why_and_changes_nothing(shop_desk: Browser) -> None:
+    response = shop_desk.post("/question", id="reconcile.timezone", other=f"--withdraw {MARKUP}")
+    assert response.status_code == 422
+    assert 'role="alert"' in response.text
+    assert MARKUP not in response.text
+    assert not (shop_desk.folder / ".dlt" / "answers.toml").exists()
+    nothing = shop_desk.post("/question", id="reconcile.timezone")
+    assert "Choose or type an answer first" in nothing.text
+
+
+def test_a_question_that_is_not_there_is_an_error_page(shop_desk: Browser) -> None:
+    response = shop_desk.get("/question", params={"id": MARKUP})
+    assert response.status_code == 422
+    assert MARKUP not in response.text
+
+
+def test_each_status_of_a_table_gets_a_class_and_all_are_one_answer(shop_desk: Browser) -> None:
+    question = "reconcile.order_statuses"
+    page = shop_desk.get("/question", params={"id": question}).text
+    statuses = re.findall(r'<select name="(value:[^"]+)"', page)
+    assert len(statuses) > 2
+    fields = dict.fromkeys(statuses, "sale")
+    fields[statuses[0]] = ""
+    response = shop_desk.post("/question", id=question, **fields)
+    assert response.status_code == 303, response.text
+    answers = (shop_desk.folder / ".dlt" / "answers.toml").read_text()
+    assert answers.count("=sale") == len(statuses) - 1
+
+
+def test_names_of_customers_are_text_on_a_match() -> None:
+    pages = Pages(Texts("en"))
+    pages.globals |= {"base": "", "form_token": ""}
+    asked = AskedQuestion(
+        id="match:a/1",
+        text="the same?",
+        state="open",
+        choices=[Choice(MARKUP, MARKUP)],
+        examples=[MARKUP],
+    )
+    pair = Pair(1, MARKUP, f"\N{RIGHT-TO-LEFT OVERRIDE}{MARKUP}", MARKUP, [MARKUP], MARKUP)
+    page = QuestionPage(
+        question=asked, state_words="open", choices=[ChoiceRow(MARKUP, MARKUP, [MARKUP])], pair=pair
+    )
+    body = bytes(pages.page("question", {"page": page, "error": "", "tab": ""}).body).decode()
+    assert MARKUP not in body
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in body
+    assert body.count(ESCAPED) >= 6
+
+
+def test_the_report_is_shown_with_its_own_policy(shop_desk: Browser) -> None:
+    response = shop_desk.get("/report/page")
+    assert response.status_code == 200
+    assert "<title>Order bridge report</title>" in response.text
+    assert response.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "script-src" not in response.headers["content-security-policy"]
+
+
+def test_spanish_pages_are_spanish(project: Path) -> None:
+    with serving(project, language="es") as browser:
+        browser.enter()
+        page = browser.get("/").text
+        assert '<html lang="es">' in page
+        assert "Este proyecto aún no está configurado" in page
+
+
+@pytest.mark.parametrize(
+    ("variables", "language"),
+    [({"LC_ALL": "es_PE.UTF-8", "LANG": "en_US"}, "es"), ({"LANG": "de_DE"}, "en"), ({}, "en")],
+)
+def test_the_language_is_that_of_the_locale(
+    variables: dict[str, str], language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert language_of_locale() == language
+
+
+def test_each_text_is_used_and_each_used_text_is_there_in_both_languages() -> None:
+    used: set[str] = set()
+    sources = [*DESK.glob("*.py"), *DESK.glob("templates/*.j2")]
+    everything = "\n".join(path.read_text() for path in sources)
+    used.update(re.findall(r'["\']([a-z0-9_]+(?:\.[a-z0-9_]+)+)["\']', everything))
+    begun = set(re.findall(r'["\']([a-z_.]+\.)(?:\{|["\'] ~)', everything))
+    for code, texts in catalogue().items():
+        assert set(texts) == set(LANGUAGES), code
+        fields = [
+            {name for _, name, _, _ in string.Formatter().parse(texts[one])} for one in LANGUAGES
+        ]
+        assert fields[0] == fields[1], code
+        assert code.removesuffix(".one") in used or code.startswith(tuple(begun)), (
+            f"{code} is not used"
+        )
+    plain = {
+        code for code in CODE.findall(everything) if "{" not in code and not code.endswith(".")
+    }
+    assert plain - set(catalogue()) == set()
