@@ -31,7 +31,7 @@ endif
 
 # a setting of the caller's for Python must not reach into the checks
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE
-.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit desk-tests duckdb2 ducklake orchestrators upgrades smoke soak mutants bench bench-accuracy bench-setup docs site man audit sbom release format lock clean
+.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit desk-tests duckdb2 ducklake orchestrators upgrades smoke soak mutants bench bench-accuracy bench-outside bench-setup docs site man audit sbom release format lock clean
 
 help:
 	@echo 'To use orderbridge:'
@@ -58,6 +58,7 @@ help-dev:
 	@echo 'make upgrades   projects that each release makes with its own code, upgraded (UPGRADES="ad26ab6f --data DIR")'
 	@echo 'make bench      speed and memory compared with floors and peers, as one table (BENCH="--quick", "--write", "--help")'
 	@echo 'make bench-accuracy  how right and how complete its matches are, compared with splink'
+	@echo 'make bench-outside  the same on customers of an outsider, by kind of dirt (BENCH="--seeds 4 --examples 20")'
 	@echo 'make audit      known vulnerabilities of the pinned dependencies; needs network, and says so if it had none'
 	@echo 'make sbom       bill of materials and licences of the runtime dependencies, into dist/'
 	@echo 'make release    wheel and sdist, installed from the file and run on every Python found (docs/release.md)'
@@ -167,6 +168,9 @@ bench: bench-setup
 
 bench-accuracy: bench-setup
 	$(PY) -m tests.bench.match_accuracy $(BENCH)
+
+bench-outside: bench-setup
+	$(PY) -m tests.bench.outside_match $(BENCH)
 
 bench-setup: $(VENV)/.bench
 
