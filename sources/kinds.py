@@ -7,6 +7,7 @@ to, according to the settings.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -19,6 +20,8 @@ LoginMode = Literal["email", "code"]
 Semantics = Literal["unknown", "set", "increment"]
 
 PASSWORD: Final = "password"  # noqa: S105 # the name of the field
+PASSWORD_NAME: Final = re.compile("pass|pwd|contrase|clave( de acceso)?$|senha|kennwort", re.I)
+"""In the name of a column whose cells are shown to nobody."""
 NOTIFICATION: Final = "notification"
 """The field that says whether a new customer gets a message: a plan decides and counts it."""
 LOGIN_FIELDS: Final[Mapping[LoginMode, str]] = {"email": "email", "code": "loginCode"}

@@ -31,6 +31,10 @@ from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, even
 from orderbridge.sources.http.waiting import WAITS
 
 LINE_EVERY_S: Final = 10.0
+JSON_EVERY_S: Final = 1.0
+"""Seconds between two lines about an activity; as JSON they are closer in its first seconds."""
+_JSON_SHARE: Final = 0.1
+"""Of its duration so far, after which an activity has another line of JSON."""
 _WIDE: Final = 100_000
 STEPS: Final = "orderbridge.steps"
 """The logger of what a run does where no rows are counted: it merges, reconciles, publishes."""
@@ -63,15 +67,21 @@ def table_lines(
 
 
 class Reporter:
-    """Progress of a run, as bars, lines or JSON. Thread-safe; a context manager."""
+    """Progress of a run, as bars, lines or JSON. Thread-safe; a context manager.
 
-    def __init__(self, style: Style = "auto") -> None:
+    Attributes:
+        phase: what the run is doing; it is in each event as JSON. Empty: the run has no phases.
+    """
+
+    def __init__(self, style: Style = "auto", phase: str = "") -> None:
+        self.phase = phase
         self._err = _Console(stderr=True, highlight=False)
         self.style: Style = "plain" if style == "auto" and not self._err.is_terminal else style
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
         self._step: TaskID | None = None
         self._last_line_at: dict[str, float] = {}
+        self._begun_at: dict[str, float] = {}
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -98,6 +108,13 @@ class Reporter:
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
+
+    def begin(self, phase: str) -> None:
+        """Called when a phase of the run begins: an event for machines, since people see what it does."""
+        if phase != self.phase:
+            self.phase = phase
+            if self.style == "json":
+                self.event("phase", phase)
 
     def progress(self, resource: str, pages: int, rows: int, total: int | None, sweep: int) -> None:
         """Called after each page of a walk."""
@@ -135,12 +152,17 @@ class Reporter:
             if not self._is_due(activity):
                 return
         expected = f" of {total}" if total is not None else ""
-        self.event("progress", f"{activity}: {done}{expected} {note}", **facts)
+        counted = {"activity": activity, "done": done, "total": total}
+        self.event("progress", f"{activity}: {done}{expected} {note}", **{**counted, **facts})
 
     def _is_due(self, activity: str) -> bool:
         """Whether the last line about an activity, or its beginning, is long enough ago for another one."""
         now = time.monotonic()
-        is_due = now - self._last_line_at.setdefault(activity, now) >= LINE_EVERY_S
+        interval = LINE_EVERY_S
+        if self.style == "json":
+            duration = now - self._begun_at.setdefault(activity, now)
+            interval = min(LINE_EVERY_S, max(JSON_EVERY_S, duration * _JSON_SHARE))
+        is_due = now - self._last_line_at.setdefault(activity, now) >= interval
         if is_due:
             self._last_line_at[activity] = now
         return is_due
@@ -148,6 +170,7 @@ class Reporter:
     def event(self, name: str, message: str, **facts: object) -> None:
         """One event on stderr: its message, or with `--log json` an object with its name and facts."""
         if self.style == "json":
+            facts = {"phase": self.phase, **facts} if self.phase else facts
             self._err.file.write(event_json(name, message, **facts) + "\n")
             self._err.file.flush()
         else:
@@ -163,6 +186,7 @@ class _ReporterHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.name == STEPS:
+            self._reporter.begin(getattr(record, "phase", self._reporter.phase))
             self._reporter.step(record.getMessage())
         elif record.name == WAITS:
             facts = getattr(record, "facts", {})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from orderbridge.pipelines.cli.process import STOP
 from orderbridge.pipelines.cli.terminal import escape, print_lines, print_result
 from orderbridge.sources.disk import disk_errors, replace_file
 from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.kinds import PASSWORD_NAME
 from orderbridge.sources.words import listed, number
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 MAX_REPORTED: Final = 100
 READING_ROWS: Final = 3
-PASSWORD_NAME: Final = re.compile("pass|pwd|contrase|clave( de acceso)?$|senha|kennwort", re.I)
-"""In the name of a column whose cells are not shown; `--csv` writes them, to a private file."""
 MAX_SHOWN: Final = 40
 """Characters of a cell on a terminal; JSON and CSV have all of them."""
 

@@ -132,60 +132,67 @@ def file_lines(result: PushResult, workbook: Path | None) -> list[str]:
 
 def next_lines(result: PushResult, workbook: Path | None) -> list[str]:
     """How the push ended, if it ended early, and the next step of each outcome."""
-    from orderbridge.pipelines.push.next_steps import ACTIONS, NextSteps
-
     lines = []
     if result.broke:
         lines.append("the push ended early: too many answers in a row were lost")
     if result.stopped:
         lines.append("stopped")
-    else:
-        lines += _lines_to_look_at(result, workbook)
-    of_plan = NextSteps.of(result.plan)
-    says_itself = result.error is not None and bool(result.error.hint)
-    steps = [
-        of_plan.step(action, at=result.actions[action])
-        for action in ACTIONS
-        if action in result.actions and not (action == "again" and says_itself)
-    ]
-    for step in dict.fromkeys(steps):  # of an import, `again` and `plan_again` are the same
+    for step in next_steps(result, workbook):
         lines += step.lines
     return lines
 
 
-def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[str]:
+def next_steps(result: PushResult, workbook: Path | None) -> list[Step]:
+    """What to do next, in the order in which it is done."""
+    from orderbridge.pipelines.push.next_steps import ACTIONS, NextSteps
+
+    steps = [] if result.stopped else _lines_to_look_at(result, workbook)
+    of_plan = NextSteps.of(result.plan)
+    says_itself = result.error is not None and bool(result.error.hint)
+    for action in ACTIONS:
+        if action in result.actions and not (action == "again" and says_itself):
+            step = of_plan.step(action, at=result.actions[action])
+            if step not in steps:  # of an import, `again` and `plan_again` are the same
+                steps.append(step)
+    return steps
+
+
+def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
     """What a person does about lines that no repetition ends."""
     from orderbridge.pipelines.plan.lost_zeros import AS_WRITTEN, kept_zeros
     from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER
-    from orderbridge.pipelines.push.next_steps import NextSteps
+    from orderbridge.pipelines.push.next_steps import NextSteps, Step
 
-    plan, lines = result.plan, []
+    plan = result.plan
+    steps: list[Step] = []
     held_by_plan = plan.manifest.outcomes.get("held", 0)
     zeros = [one for one in kept_zeros(plan.folder) if one.lines]
     held_for_texts = held_by_plan - sum(one.lines for one in zeros)
     is_rejected = any(file == "rejected" for file, _ in result.lines)
     if is_rejected or held_for_texts:
-        what = " and ".join(["rejected"] * is_rejected + ["held"] * bool(held_for_texts))
-        lines += _correction(plan, what, workbook).lines
+        names = ["rejected"] * is_rejected + ["held"] * bool(held_for_texts)
+        steps.append(correction(plan, " and ".join(names), workbook))
     for question in dict.fromkeys(lost.question for one in zeros for lost in one.found):
-        lines.append("next: export the file with its codes as text; if the held codes are right:")
-        lines.append(f"  orderbridge answer {question} {AS_WRITTEN}")
+        words = "export the file with its codes as text; if the held codes are right"
+        steps.append(Step(words, f"orderbridge answer {question} {AS_WRITTEN}", "codes"))
     if held_for_texts:
-        lines.append("next: if the held lines are right, send them in a terminal:")
-        lines.append(f"  {NextSteps.of(plan).plan_again}")
+        words = "if the held lines are right, send them in a terminal"
+        steps.append(Step(words, NextSteps.of(plan).plan_again, "texts"))
     if has_lines(result, "exists_differs", "ambiguous"):
-        differences = plan.folder / DIFFERENCES_FILE
-        lines.append(f"next: compare with the platform, and change it there: {differences}")
+        file = str(plan.folder / DIFFERENCES_FILE)
+        words = f"compare with the platform, and change it there: {file}"
+        steps.append(Step(words, code="compare", values={"file": file}))
     if result.lines["unsent", "held"] > held_by_plan:
-        lines.append("next: look on the platform for the held lines, then answer:")
-        lines.append("  orderbridge questions")
+        words = "look on the platform for the held lines, then answer"
+        steps.append(Step(words, "orderbridge questions", "held"))
     if has_lines(result, "blocked") and "read" in result.actions:
-        reasons = plan.folder / RESULTS_FOLDER / "unsent.csv"
-        lines.append(f"next: do what {reasons} says about each line that is not sent")
-    return lines
+        file = str(plan.folder / RESULTS_FOLDER / "unsent.csv")
+        words = f"do what {file} says about each line that is not sent"
+        steps.append(Step(words, code="blocked", values={"file": file}))
+    return steps
 
 
-def _correction(plan: Plan, what: str, workbook: Path | None) -> Step:
+def correction(plan: Plan, what: str, workbook: Path | None) -> Step:
     """How rejected or held lines are corrected."""
     from orderbridge.pipelines.plan.model import RESULTS_FOLDER
     from orderbridge.pipelines.push.next_steps import Step, shown_path
@@ -194,10 +201,12 @@ def _correction(plan: Plan, what: str, workbook: Path | None) -> Step:
     if workbook is None:
         results = plan.folder / RESULTS_FOLDER
         words = f"correct the {what} lines, which {results} has, in a file of their own, then"
-        return Step(words, f"orderbridge plan {plan.kind} FILE")
+        values = {"folder": str(results)}
+        return Step(words, f"orderbridge plan {plan.kind} FILE", "correct_results", values)
     where = f"{workbook.name}, sheet `{CORRECTIONS_SHEET}`"
     command = f"orderbridge import {plan.kind} {shown_path(workbook)}"
-    return Step(f"correct the {what} lines in {where}, save it, then", command)
+    values = {"file": workbook.name}
+    return Step(f"correct the {what} lines in {where}, save it, then", command, "correct", values)
 
 
 @declared("push")

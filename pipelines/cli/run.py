@@ -64,6 +64,7 @@ def command(
                 reconciling = Reconciling(files, fail_on=fail_on)
 
             def read() -> PullResult:
+                reporter.begin("pull")
                 wanted = PullOptions(**options, command="run")
                 return pull(wanted, reporter.progress, STOP.event, reconciling)
 

@@ -6,73 +6,53 @@ In: a plan and the ledger. Out: lines of text with values of the file, for the t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import Any, Final
+from typing import Final
 
-from orderbridge.pipelines.ledger.model import FINAL_STATES
-from orderbridge.pipelines.ledger.store import Ledger
-from orderbridge.pipelines.plan.model import (
-    DIFFERENCES_FILE,
-    OPERATIONS_FILE,
-    Plan,
-    PlannedOperation,
+from orderbridge.pipelines.import_file.changes import (
+    PlannedChange,
+    ValueChange,
+    first_changes,
+    first_differences,
 )
-from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
-from orderbridge.pipelines.plan.replaced import confirmed_fields
-from orderbridge.pipelines.push.plan_ledger import PlanLedger
-from orderbridge.sources.files.formulas import people_rows
-from orderbridge.sources.kinds import KINDS, NOTIFICATION, increment_fields
-from orderbridge.sources.settings import ledger_path
+from orderbridge.pipelines.import_file.result import difference_words
+from orderbridge.pipelines.plan.model import OPERATIONS_FILE, Plan
 
 SHOWN: Final = 5
 
 
 def examples(plan: Plan) -> list[str]:
     """The first operations of a plan that are left, then the first differences that it cannot send: five of each."""
-    before: dict[tuple[str, str], Any] = {}
-    with Ledger.open(ledger_path(), readonly=True) as ledger:
-        is_begun = ledger.pushes(plan.manifest.plan_id) is not None
-        final = PlanLedger(ledger, plan.manifest.plan_id).ids(*FINAL_STATES) if is_begun else set()
-        operations = list(islice((one for one in plan.operations() if one.id not in final), SHOWN))
-        if KINDS[plan.kind].is_update:
-            rows = confirmed_fields(ledger, plan.manifest.host).to_pylist()
-            paths = {operation.path for operation in operations}
-            before = {
-                (row["key"], row["field"]): json.loads(row["value"])
-                for row in rows
-                if row["key"] in paths
-            }
-    increments = increment_fields(plan.manifest.semantics)
-    lines = [_operation(operation, before, increments) for operation in operations]
-    if (more := plan.manifest.operations - len(final) - SHOWN) > 0:
-        lines.append(f"… and {more} more: the values are in {plan.folder / OPERATIONS_FILE}")
-    return lines + list(_differences(plan))
+    changes, left = first_changes(plan, SHOWN)
+    lines = [_line(one) for one in changes]
+    if left > SHOWN:
+        lines.append(
+            f"… and {left - SHOWN} more: the values are in {plan.folder / OPERATIONS_FILE}"
+        )
+    for row in first_differences(plan, SHOWN):
+        outcome = row["outcome"].replace("_", " ")
+        lines.append(f"line {row['line']}: {outcome}: {difference_words(row)}")
+    return lines
 
 
-def _operation(
-    operation: PlannedOperation, before: dict[tuple[str, str], Any], increments: frozenset[str]
-) -> str:
-    """An operation with its line, and of an update the values that it replaces."""
-    parts = []
-    for name, value in operation.body.items():
-        if name == NOTIFICATION:
-            continue
-        old, sign = before.get((operation.path, name)), ""
-        if name in increments:
-            old, sign = None, "+" if value > 0 else ""
-        if old == value:
-            parts.append(f"{name} {_text(value)}, sent again")
-        elif name == "stock" and old is not None:  # orders lower what the platform has
-            parts.append(f"stock {_text(value)} (last sent: {_text(old)})")
-        else:
-            parts.append(
-                f"{name} {_text(old)} → {_text(value)}"
-                if old is not None
-                else f"{name} {sign}{_text(value)}"
-            )
-    what = operation.path.strip("/") if operation.method == "PATCH" else "new"
-    return f"line {operation.lines[0] if operation.lines else '–'}: {what}: {', '.join(parts)}"
+def _line(change: PlannedChange) -> str:
+    """A request with its line, and of an update the values that it replaces."""
+    line = "–" if change.line is None else change.line
+    return f"line {line}: {change.record or 'new'}: {', '.join(map(_value, change.values))}"
+
+
+def _value(change: ValueChange) -> str:
+    name, new, old = change.field, _text(change.new), _text(change.old)
+    match change.how:
+        case "again":
+            return f"{name} {new}, sent again"
+        case "last_sent":  # orders lower what the platform has
+            return f"{name} {new} (last sent: {old})"
+        case "changed":
+            return f"{name} {old} → {new}"
+        case "added" if change.new > 0:
+            return f"{name} +{new}"
+        case _:
+            return f"{name} {new}"
 
 
 def _text(value: object) -> str:
@@ -81,16 +61,3 @@ def _text(value: object) -> str:
     if isinstance(value, dict):
         return f"({', '.join(f'{name} {_text(one)}' for name, one in value.items())})"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _differences(plan: Plan) -> Iterator[str]:
-    """Records that exist with other values, which a person has to change."""
-    for row in islice(people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names), SHOWN):
-        yield f"line {row['line']}: {row['outcome'].replace('_', ' ')}: {difference_words(row)}"
-
-
-def difference_words(row: Mapping[str, str]) -> str:
-    """Both values of a row of `differences.csv`."""
-    return (
-        f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"
-    )

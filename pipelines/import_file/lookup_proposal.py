@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from orderbridge.pipelines.import_file.asking import FileQuestion
 from orderbridge.pipelines.imports.groups import whole
 from orderbridge.pipelines.mapping import Lookup, normalize, propose, sample
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
@@ -41,14 +42,24 @@ class LookupProposal(NamedTuple):
     lines: int
 
     @property
-    def question(self) -> str:
+    def question(self) -> FileQuestion:
         """What a person is asked."""
         (own, theirs), *_ = self.lookup.match.items()
         ids = ", ".join(f"{path} = {column}" for path, column in self.lookup.give.items())
-        return (
+        values = {
+            "missing": ", ".join(self.lookup.give),
+            "file": str(self.lookup.path),
+            "ids": ids,
+            "own": own,
+            "theirs": theirs,
+            "found": f"{self.found:,}",
+            "lines": f"{self.lines:,}",
+        }
+        text = (
             f"The file has no {' and no '.join(self.lookup.give)}. {self.lookup.path} has them ({ids}): find them by "
             f"{own} = {theirs}? {self.found:,} of {self.lines:,} lines have a row there."
         )
+        return FileQuestion(topic="lookup", text=text, values=values)
 
 
 class _Key(NamedTuple):

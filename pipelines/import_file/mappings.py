@@ -10,16 +10,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
+from orderbridge.pipelines.import_file.asking import (
+    FOLDER,
+    IGNORE,
+    YES,
+    FileQuestion,
+    Interview,
+)
 from orderbridge.pipelines.import_file.lookup_proposal import (
     are_ids,
     propose_lookup,
     tables_beside,
 )
-from orderbridge.pipelines.import_file.marks import AskYes, Marks, columns_of, with_marks
+from orderbridge.pipelines.import_file.marks import Marks, columns_of, with_marks
 from orderbridge.pipelines.import_file.units import Units, with_units
 from orderbridge.pipelines.imports.open import check_filled, open_input_table, own_columns
 from orderbridge.pipelines.mapping import (
@@ -35,22 +42,18 @@ from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from orderbridge.sources.disk import disk_errors, first_free, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import CellRules, ReadOptions, SourceTable
-from orderbridge.sources.kinds import KINDS, KindName
+from orderbridge.sources.kinds import KINDS, PASSWORD_NAME, KindName
 from orderbridge.sources.settings import warehouse_path
 from orderbridge.sources.words import listed
 
-FOLDER: Final = "mappings"
 _SHARE: Final = 0.5
 _MISSING: Final = 1 / 3
 """Share of a file's columns that a proposed mapping must name to be that of an earlier version of the file, and share
 of the columns it uses that may be missing there: the plan then names them, since they may have been renamed."""
 OnStep = Callable[[str, str], object]
-Answers = Mapping[str, str | None]
-"""The field of each column that was asked for; None: ignored."""
-AskTotals = Callable[[Sequence[int]], Literal["skip", "keep"] | None]
-"""Asks a person whether lines of totals are skipped, or are rows; None leaves them rejected."""
-AskColumns = Callable[[ColumnMapping, Mapping[str, Sequence[str]]], Answers | None]
-"""Asks a person for the columns of a proposal that match no field, given cells of each; None if nobody can be asked."""
+_LINES_SHOWN: Final = 3
+_SAMPLES: Final = 12
+"""Different cells of a column that are shown."""
 
 
 def find_mapping(
@@ -107,30 +110,15 @@ def find_mapping(
     return max(fitting)[-1] if fitting else None
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Who is asked about a new file: each question returns None where nobody can be asked.
-
-    Attributes:
-        columns: for the columns that match no field.
-        totals: what lines of totals are.
-        yes: whether something is so.
-    """
-
-    columns: AskColumns = lambda proposed, samples: None
-    totals: AskTotals = lambda lines: None
-    yes: AskYes = lambda question: None
-
-
 def new_mapping(
     kind: KindName,
     file: Path,
     passwords: Literal["mail", "file"] | None,
-    person: Person,
+    interview: Interview,
     sheet: str = "",
     lookups: Collection[Path] = (),
 ) -> ColumnMapping | None:
-    """A mapping proposed for a file and completed by a person; None if it is not complete and nobody can be asked.
+    """A mapping proposed for a file and completed by a person; None if it is not complete and nobody has answered.
 
     `lookups` are files that may have ids which the file lacks, beside those in its folder.
 
@@ -143,21 +131,85 @@ def new_mapping(
         passwords
     )
     proposed = replace(proposed, read_options=replace(proposed.read_options, sheet=sheet or None))
-    proposed = _with_lookup(file, table, proposed, lookups, person.yes)
+    proposed = with_answers(proposed, interview.columns)
+    proposed = _with_lookup(file, table, proposed, lookups, interview)
     if proposed.unknown:
         ids = _missing_ids(proposed)
         if not all(_may_hold(proposed, path, samples) for path in ids):
             check_filled(file, proposed, _filled(proposed), ids)
-        doubtful = proposed.doubtful
-        answers = person.columns(proposed, samples)
-        if answers is None:
+        answers = interview.ask(column_questions(proposed, samples))
+        if len(answers) < len(proposed.unknown):
             check_filled(file, proposed, _filled(proposed), ids)
             return None
-        columns = proposed.columns | {
-            name: MappedColumn(name, field, answered=field is not None and name in doubtful)
-            for name, field in answers.items()
-        }
-        proposed = replace(proposed, columns=columns, unknown=(), contested={}, doubtful={})
+        proposed = with_answers(
+            proposed, {name: answers[f"column/{name}"] for name in proposed.unknown}
+        )
+    return _with_notations(table, proposed, interview)
+
+
+def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMapping:
+    """The mapping with the fields that a person has given to columns, or `ignore`.
+
+    A field that another column filled is that column's no more.
+    """
+    fields = {name: None if value == IGNORE else value for name, value in answers.items()}
+    given = set(filter(None, fields.values()))
+    columns: dict[str, MappedColumn] = {}
+    for name, column in mapping.columns.items():
+        if name not in fields and not given.isdisjoint(column.paths):
+            columns[name] = MappedColumn(name, None)
+        else:
+            columns[name] = column
+    for name, path in fields.items():
+        before = columns.get(name)
+        if before is None or before.field != path:
+            is_unproven = before is not None or name in mapping.doubtful
+            columns[name] = MappedColumn(name, path, answered=path is not None and is_unproven)
+    contested = {path: names for path, names in mapping.contested.items() if path not in given}
+    return replace(
+        mapping,
+        columns=columns,
+        unknown=tuple(name for name in mapping.unknown if name not in fields),
+        contested={
+            path: tuple(name for name in names if name not in fields)
+            for path, names in contested.items()
+        },
+        doubtful={name: path for name, path in mapping.doubtful.items() if name not in fields},
+    )
+
+
+def column_questions(
+    proposed: ColumnMapping, samples: Mapping[str, Sequence[str]]
+) -> list[FileQuestion]:
+    """A question for each column that matches no field, those with a guess first."""
+    contested = {name: path for path, names in proposed.contested.items() for name in names}
+    guesses = proposed.doubtful | contested
+    taken = frozenset(_filled(proposed))
+    return [
+        FileQuestion(
+            topic="column",
+            about=name,
+            text=f"Which field of {proposed.kind} does the column {name} fill?",
+            values={"kind": proposed.kind, "column": name},
+            samples=shown_cells(proposed.kind, name, samples[name]),
+            guess=guesses.get(name),
+            taken=taken,
+        )
+        for name in sorted(proposed.unknown, key=lambda name: name not in guesses)
+    ]
+
+
+def shown_cells(kind: str, name: str, cells: Sequence[str]) -> tuple[str, ...]:
+    """The first different cells of a column; none of one that may hold passwords."""
+    if KINDS[kind].has_login and PASSWORD_NAME.search(name):
+        return ()
+    return tuple(dict.fromkeys(cell for cell in cells if cell.strip()))[:_SAMPLES]
+
+
+def _with_notations(
+    table: SourceTable, proposed: ColumnMapping, interview: Interview
+) -> ColumnMapping:
+    """The mapping with what the rows show about totals, marks and units, as far as a person confirms it."""
     used = table.with_cell_rules(dict.fromkeys(proposed.used_columns, CellRules()))
     totals: list[int] = []
     marks = {name: Marks() for name in columns_of(proposed, "boolean")}
@@ -169,9 +221,21 @@ def new_mapping(
             found.add(batch[name])
         for name, numbers in units.items():
             numbers.add(batch[name])
-    if totals and (answer := person.totals(totals)) is not None:
-        proposed = replace(proposed, read_options=replace(proposed.read_options, totals=answer))
-    return with_units(with_marks(proposed, marks, person.yes), units, person.yes)
+    if totals and (answer := interview.ask_one(_totals_question(totals))) is not None:
+        options = replace(proposed.read_options, totals=cast("Literal['skip', 'keep']", answer))
+        proposed = replace(proposed, read_options=options)
+    return with_units(with_marks(proposed, marks, interview), units, interview)
+
+
+def _totals_question(lines: Sequence[int]) -> FileQuestion:
+    shown = ", ".join(map(str, lines[:_LINES_SHOWN]))
+    if len(lines) > _LINES_SHOWN:
+        shown += " …"
+    return FileQuestion(
+        topic="totals",
+        text=f"Lines of totals ({shown}): leave them out?",
+        values={"lines": shown},
+    )
 
 
 def _filled(mapping: ColumnMapping) -> list[str]:
@@ -197,7 +261,7 @@ def _with_lookup(
     table: SourceTable,
     proposed: ColumnMapping,
     lookups: Collection[Path],
-    ask_yes: AskYes,
+    interview: Interview,
 ) -> ColumnMapping:
     """The mapping with a lookup for ids that the file lacks, if one fits and a person agrees.
 
@@ -210,14 +274,14 @@ def _with_lookup(
     found = propose_lookup(table, proposed, missing, [*lookups, *tables_beside(file)])
     if found is None:
         return proposed
-    answer = ask_yes(found.question)
+    answer = interview.ask_one(found.question)
     if answer is None and not any(_may_hold(proposed, path, sample(table)) for path in missing):
         raise UsageError(
             f"{file.name}: no column fills {', '.join(missing)}",
-            f"{found.question} Import the file once in a terminal, where this is asked, or write [[lookup]] in a "
+            f"{found.question.text} Import the file once in a terminal, where this is asked, or write [[lookup]] in a "
             "mapping (docs/mapping.md).",
         )
-    return replace(proposed, lookups=(found.lookup,)) if answer else proposed
+    return replace(proposed, lookups=(found.lookup,)) if answer == YES else proposed
 
 
 def keep_mapping(mapping: ColumnMapping) -> Path:

@@ -6,20 +6,20 @@ has other words too, or nobody is there, its cells are rejected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from orderbridge.pipelines.import_file.asking import YES as IS_YES
+from orderbridge.pipelines.import_file.asking import FileQuestion, Interview
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
 from orderbridge.pipelines.mapping.cells import NO, YES, ValueKind, filled
 from orderbridge.pipelines.mapping.field_paths import resolve
 from orderbridge.sources.words import number
 
-AskYes = Callable[[str], bool | None]
-"""Asks a person a question about the file; None if nobody can be asked."""
 _NO: Final = ("-",)
 """A mapping has words for both; that for no is the empty cell."""
 
@@ -58,18 +58,29 @@ def columns_of(mapping: ColumnMapping, *kinds: ValueKind) -> list[str]:
 
 
 def with_marks(
-    mapping: ColumnMapping, marks: Mapping[str, Marks], ask_yes: AskYes
+    mapping: ColumnMapping, marks: Mapping[str, Marks], interview: Interview
 ) -> ColumnMapping:
     """The mapping with a mark for yes and an empty cell for no, where a whole column is so and a person agrees."""
     columns = dict(mapping.columns)
     for name, found in marks.items():
         if not found.word:
             continue
-        question = (
-            f"{name} has {found.word} in {number(found.filled, 'line')}, and is empty in {found.empty:,}: "
-            f"does {found.word} mean yes for {columns[name].field}, and an empty cell no?"
-        )
-        if ask_yes(question):
+        if interview.ask_one(_question(name, found, str(columns[name].field))) == IS_YES:
             formats = replace(columns[name].formats, yes=(found.word,), no=_NO)
             columns[name] = replace(columns[name], formats=formats, default=False)
     return replace(mapping, columns=columns)
+
+
+def _question(name: str, found: Marks, field: str) -> FileQuestion:
+    values = {
+        "column": name,
+        "word": found.word,
+        "filled": number(found.filled, "line"),
+        "empty": f"{found.empty:,}",
+        "field": field,
+    }
+    text = (
+        f"{name} has {found.word} in {values['filled']}, and is empty in {values['empty']}: "
+        f"does {found.word} mean yes for {field}, and an empty cell no?"
+    )
+    return FileQuestion(topic="mark", about=name, text=text, values=values)

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 import xlsxwriter
 
-from orderbridge.pipelines.import_file.examples import difference_words
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
 from orderbridge.pipelines.plan.corrections import ALL_LINES, HASHES_SHEET, hash_cells, row_hash
@@ -33,7 +32,7 @@ from orderbridge.pipelines.plan.model import (
 from orderbridge.pipelines.plan.outcomes import CELLS, DIFFERENCE_SCHEMA, SEPARATOR
 from orderbridge.pipelines.plan.rejects import RejectsWriter
 from orderbridge.pipelines.push.passwords import inputs_of
-from orderbridge.pipelines.push.results import RESULT_COLUMNS, RESULT_FILES, STATUSES
+from orderbridge.pipelines.push.results import FILE_OF, RESULT_COLUMNS, RESULT_FILES, STATUSES
 from orderbridge.sources.disk import disk_errors, first_free, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import escape, neutralize, people_rows
@@ -60,16 +59,29 @@ WORKBOOK_OPTIONS: Final = {
 }  # fmt: skip
 
 
-class _Outcome(NamedTuple):
-    """What became of a line; `is_to_correct`: a person has to change its cells, or look at them."""
+class LineOutcome(NamedTuple):
+    """What became of a line, or of one of a plan that nobody has sent yet what would.
+
+    Attributes:
+        file: of the results that has it.
+        outcome: by code.
+        field, code, words: the reason; several are separated by ` | `.
+        message: the platform's words.
+        is_to_correct: a person has to change its cells, or look at them.
+    """
 
     file: str
-    status: str
+    outcome: str
     field: str
     code: str
     words: str
     message: str
     is_to_correct: bool
+
+    @property
+    def status(self) -> str:
+        """The outcome in words."""
+        return STATUSES[self.outcome]
 
 
 def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
@@ -82,7 +94,7 @@ def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
     """
     _check_unchanged(plan)
     inputs = inputs or inputs_of(plan)
-    outcomes = dict(_outcomes(plan))
+    outcomes = dict(line_outcomes(plan))
     if len(outcomes) > LINES_MAX:
         outcomes = {line: one for line, one in outcomes.items() if one.file != "confirmed"}
     hint = "The result of each line is in results/. Free space, then run the same command again."
@@ -117,8 +129,8 @@ def _check_unchanged(plan: Plan) -> None:
             )
 
 
-def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
-    """The outcome of each line: those of the push, with the fields that the plan names for what is to correct."""
+def line_outcomes(plan: Plan) -> Iterator[tuple[int, LineOutcome]]:
+    """The outcome of each line, with the fields that the plan names for what is to correct."""
     faulty = {
         line.line: line
         for line in plan.unsent_lines()
@@ -127,21 +139,43 @@ def _outcomes(plan: Plan) -> Iterator[tuple[int, _Outcome]]:
     differences: dict[int, list[str]] = defaultdict(list)
     for row in people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names):
         differences[int(row["line"])].append(difference_words(row))
+    is_pushed = (plan.folder / RESULTS_FOLDER / f"{RESULT_FILES[0]}.csv").exists()
+    for line, found in _pushed_lines(plan) if is_pushed else _planned_lines(plan):
+        words = "; ".join(filter(None, (found.words, *differences.get(line, ()))))
+        field, code, words = faulty[line][3:] if line in faulty else ("", found.code, words)
+        is_to_correct = found.file == "rejected" or line in faulty
+        yield (
+            line,
+            found._replace(field=field, code=code, words=words, is_to_correct=is_to_correct),
+        )
+
+
+def difference_words(row: Mapping[str, str]) -> str:
+    """Both values of a row of `differences.csv`."""
+    return (
+        f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"
+    )
+
+
+def _pushed_lines(plan: Plan) -> Iterator[tuple[int, LineOutcome]]:
+    """The lines as the push has left them."""
     for name in RESULT_FILES:
         for row in people_rows(plan.folder / RESULTS_FOLDER / f"{name}.csv", RESULT_COLUMNS):
-            line = int(row["line"])
-            words = "; ".join(filter(None, (row["words"], *differences.get(line, ()))))
-            reason = faulty[line][3:] if line in faulty else ("", row["code"], words)
-            yield (
-                line,
-                _Outcome(
-                    name,
-                    STATUSES[row["outcome"]],
-                    *reason,
-                    row["platform_message"],
-                    name == "rejected" or line in faulty,
-                ),
+            outcome = LineOutcome(
+                name, row["outcome"], "", row["code"], row["words"], row["platform_message"], False
             )
+            yield int(row["line"]), outcome
+
+
+def _planned_lines(plan: Plan) -> Iterator[tuple[int, LineOutcome]]:
+    """The lines of a plan that nobody has sent."""
+    for line in plan.unsent_lines():
+        file = FILE_OF[line.outcome]
+        yield line.line, LineOutcome(file, line.outcome, "", line.code, line.words, "", False)
+    not_sent = LineOutcome("unsent", "not_sent", "", "", "", "", False)
+    sent = (number for operation in plan.operations() for number in operation.lines)
+    for number in dict.fromkeys(sent):
+        yield number, not_sent
 
 
 class _Sheet(NamedTuple):
@@ -162,7 +196,7 @@ class _Sheet(NamedTuple):
         return self.name == CORRECTIONS_SHEET
 
 
-def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, _Outcome]) -> None:  # noqa: ANN401 # untyped
+def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, LineOutcome]) -> None:  # noqa: ANN401 # untyped
     text = workbook.add_format({"num_format": "@"})
     formats = _Formats(
         text=text,

@@ -12,27 +12,25 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
-from urllib.parse import urlsplit
+from typing import Final, Literal, cast
 
+from orderbridge.pipelines.import_file.asking import YES, Ask, FileQuestion, Interview, nobody
 from orderbridge.pipelines.import_file.examples import examples
+from orderbridge.pipelines.import_file.lists import pull_list
 from orderbridge.pipelines.import_file.mappings import (
-    AskColumns,
-    AskTotals,
     OnStep,
-    Person,
     allowed_lookups,
     find_mapping,
     is_kept,
     keep_given_mapping,
     keep_mapping,
     new_mapping,
+    with_answers,
 )
-from orderbridge.pipelines.import_file.marks import AskYes
 from orderbridge.pipelines.import_file.result import mark_import, write_result
 from orderbridge.pipelines.imports import Inputs, OtherCurrency, open_inputs
+from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.ledger.push_log import publish_push_log
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping, load
@@ -51,16 +49,20 @@ from orderbridge.pipelines.push.checks import changes_since, describe_plan, oper
 from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.model import PushOptions, PushResult
 from orderbridge.pipelines.push.verify import VerifyResult, verify
-from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.ops import last_reads
-from orderbridge.sources.errors import BridgeError, CoverageError, ExitCode, UsageError
-from orderbridge.sources.kinds import KINDS, KindName
-from orderbridge.sources.settings import ledger_path, legacy_settings, warehouse_path
-from orderbridge.sources.words import duration, number
+from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.sources.files import ReadOptions
+from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.settings import ledger_path, legacy_settings
 
 Passwords = Literal["mail", "file"]
+Phase = Literal["read", "pull", "plan", "push", "verify"]
+"""What an import is doing, in this order; a list is pulled again before the verification."""
 MAX_AGE_H: Final = 1.0
 """Hours for which customers that were read decide what is new. The push looks each one up again before it creates."""
+_PASSWORDS: Final = FileQuestion(
+    topic="passwords",
+    text="New customers need a password: mail (the platform mails it to each) or file (kept for you in passwords.csv)",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,23 +88,19 @@ class ImportSteps:
     Attributes:
         pull, push: the functions of these names, with their progress.
         agree: asks a person, given what would be sent and examples of it; False where there is nobody to ask.
+        on_phase: called when a phase of the import begins.
         on_plan: called with a new plan.
         on_step: called with the name of a step and what it does.
-        ask_columns: asks a person for the columns that match no field.
-        ask_totals: asks a person what lines of totals are.
-        ask_yes: asks a person whether something about the file is so.
-        ask_passwords: asks a person how new customers get a password; None if nobody can be asked.
+        ask: asks a person about the file.
     """
 
     pull: Callable[[PullOptions], PullResult]
     push: Callable[[Path, PushOptions], PushResult]
     agree: Callable[[Plan, Sequence[str]], bool]
+    on_phase: Callable[[Phase], object] = lambda phase: None
     on_plan: Callable[[PlanResult], object] = lambda made: None
     on_step: OnStep = lambda step, text: None
-    ask_columns: AskColumns = lambda proposed, samples: None
-    ask_totals: AskTotals = lambda lines: None
-    ask_yes: AskYes = lambda question: None
-    ask_passwords: Callable[[], Passwords | None] = lambda: None
+    ask: Ask = nobody
 
 
 @dataclass(slots=True)
@@ -137,146 +135,249 @@ class ImportResult:
 
 
 def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
-    """Takes a file to the platform (`orderbridge import`).
+    """Takes a file to the platform (`orderbridge import`). See `Import.run`."""
+    return Import(options, steps).run()
 
-    Raises:
-        UsageError: settings, file or mapping cannot be used, or nobody agreed; the plan, if there is one, is kept.
-        BridgeError: a step failed before anything was sent.
+
+@dataclass(slots=True)
+class Import:
+    """One run of an import, and how far it came, which a person or a page is shown however it ends.
+
+    Attributes:
+        options: with the mapping, once it is known.
+        interview: what was asked about the file; None: nothing can be.
+        plan: that is sent; None: there is none yet.
+        made: the plan, if this run made it.
+        sent: what the push did; None: nobody has agreed to it yet.
+        workbook: with the result of each line, or with the lines to correct of a plan that waits for an agreement.
     """
-    check_login_mode(options.kind, legacy_settings())
-    with Ledger.open(ledger_path(), readonly=True) as ledger:
-        ledger.check()
-    given, made = options.mapping, None
-    options = _with_mapping(options, steps)
-    plan = _unfinished_plan(options)
-    if plan is not None:
-        _check_passwords(plan, options.passwords)
-        steps.on_step(
-            "resume", f"an earlier import of this file has not ended: going on with {plan.folder}"
-        )
-    else:
 
-        def pull(inputs: Inputs) -> None:  # once the file is known to have all that is needed
-            if KINDS[options.kind].has_login:
-                password_source(options, inputs)
-                _pull_list(options.kind, options.max_age_h, steps)
+    options: ImportOptions
+    steps: ImportSteps
+    interview: Interview | None = None
+    plan: Plan | None = None
+    made: PlanResult | None = None
+    sent: PushResult | None = None
+    workbook: Path | None = None
 
+    def run(self) -> ImportResult:
+        """Takes the file to the platform.
+
+        Raises:
+            UsageError: settings, file or mapping cannot be used, or nobody agreed; the plan, if there is one, is kept,
+                and so are the questions that are open.
+            BridgeError: a step failed before anything was sent.
+        """
+        self.steps.on_phase("read")
+        check_login_mode(self.options.kind, legacy_settings())
+        with Ledger.open(ledger_path(), readonly=True) as ledger:
+            ledger.check()
         try:
-            made = make_plan(options, on_inputs=pull)
-        except OtherCurrency as error:
-            options = _with_currency(options, error, steps)
-            made = make_plan(options, on_inputs=pull)
-        steps.on_plan(made)
-        if given is not None:
-            keep_given_mapping(options.kind, given)
-        plan = Plan(made.folder)
-    push_options = _agreed(plan, options.push, steps)
-    mark_import(plan)
-    result = ImportResult(plan, steps.push(plan.folder, push_options), made)
-    if result.push.stopped or result.push.error is not None:
+            given = self.options.mapping
+            self._choose_mapping()
+            self.plan = self._unfinished_plan() or self._new_plan(given)
+            push_options = _agreed(self.plan, self.options.push, self.steps)
+        except BridgeError:
+            if self.steps.ask is nobody:
+                self._keep_for_later()
+            raise
+        mark_import(self.plan)
+        self.steps.on_phase("push")
+        self.sent = self.steps.push(self.plan.folder, push_options)
+        result = ImportResult(self.plan, self.sent, self.made)
+        if self.interview is not None:
+            self.interview.begun.forget()
+        if not self.sent.stopped and self.sent.error is None:
+            self._verify(result)
         return result
-    try:
-        try:
-            if made is not None:
-                keep_records(made.inputs)
-            result.file = write_result(plan, made.inputs if made is not None else None)
-        except UsageError as error:
-            result.error = error
-        # what somebody else created is not in the list that was read before
-        max_age_h = 0.0 if result.push.lines["unsent", "exists_now"] else math.inf
-        if _pull_list(options.kind, max_age_h, steps):
-            # once more if that went on with a walk that began before the last of them was sent
-            _pull_list(options.kind, math.inf, steps)
+
+    def _keep_for_later(self) -> None:
+        """Keeps what was asked, and the lines to correct, where nobody could be asked. Raises UsageError."""
+        if self.interview is not None:
+            self.interview.keep()
+        if self.made is None:
+            return
+        outcomes = self.made.manifest.outcomes
+        if outcomes.get("rejected") or outcomes.get("held"):
+            self.workbook = write_result(Plan(self.made.folder), self.made.inputs)
+
+    def _choose_mapping(self) -> None:
+        """Finds the mapping that was kept for such a file, or makes and keeps a new one.
+
+        Without one, where nobody can be asked, the plan reports what is missing.
+        """
+        options = self.options
+        if options.mapping is not None:
+            if options.sheet:
+                raise UsageError(
+                    "--sheet does not count with --mapping",
+                    "Set sheet under [file] in the mapping.",
+                )
+            return
+        self.options = options = _with_known_lookups(options)
+        path = find_mapping(
+            options.kind, options.file, options.sheet, options.lookups, self.steps.on_step
+        )
+        if path is not None:
+            self._use_mapping(path)
         else:
-            publish_push_log(plan.manifest.plan_id, result.push.observed)
-        result.verification = verify(plan.folder)
-    except BridgeError as error:  # what was sent is in the ledger: the next import verifies it
-        result.error = error
-    except KeyboardInterrupt:  # the result of the push is shown all the same
-        result.push.stopped = True
-    return result
+            self._make_mapping()
 
+    def _interview(self, read_options: ReadOptions, mapping: Mapping | None) -> Interview:
+        """The questions about the file. Raises UsageError if it cannot be read."""
+        options = self.options
+        columns = own_columns(open_input_table(options.file, read_options, mapping))
+        self.interview = Interview.about(
+            options.kind, options.file, options.sheet, options.lookups, columns, self.steps.ask
+        )
+        return self.interview
 
-def _with_mapping(options: ImportOptions, steps: ImportSteps) -> ImportOptions:
-    """The options with the mapping that was kept for such a file, or a new one, which is kept.
-
-    Without one, where nobody can be asked, the plan reports what is missing.
-    """
-    if options.mapping is not None:
-        if options.sheet:
-            raise UsageError(
-                "--sheet does not count with --mapping", "Set sheet under [file] in the mapping."
-            )
-        return options
-    with suppress(UsageError), Ledger.open(ledger_path(), readonly=True) as ledger:
-        manifest = Plan(
-            options.file.parent
-        ).manifest  # of the plan whose rejected rows are corrected
-        if (
-            ledger.pushes(manifest.plan_id) is not None
-        ):  # that of somebody else could name any file of this machine
-            options = replace(
-                options, lookups=(*options.lookups, *(Path(file.path) for file in manifest.lookups))
-            )
-    path = find_mapping(options.kind, options.file, options.sheet, options.lookups, steps.on_step)
-    if path is not None:
+    def _use_mapping(self, path: Path) -> None:
+        """Takes a mapping that was kept, with the columns that a person has answered since."""
+        options = self.options
         lookups = allowed_lookups(path, options.file, options.lookups)
         kept = load(path, options.kind, lookups)
+        interview = self._interview(kept.read_options, kept)
+        answered = with_answers(kept, interview.columns) if is_kept(path) else kept
+        if answered != kept:
+            path = keep_mapping(answered)
+            kept = load(path, options.kind, lookups)
         sheet = f", of the sheet {kept.read_options.sheet}" if kept.read_options.sheet else ""
-        steps.on_step("mapping", f"the columns are read as in {path}{sheet}")
-        passwords = _passwords(options, kept, steps)
-        return replace(options, mapping=path, lookups=lookups, passwords=passwords)
-    kind, file, settings = options.kind, options.file, legacy_settings()
-    person = Person(steps.ask_columns, steps.ask_totals, steps.ask_yes)
-    mapping = new_mapping(kind, file, options.passwords, person, options.sheet, options.lookups)
-    if mapping is None:
-        return options
-    # a mapping that does not do would be found again, and nobody asked
-    inputs = open_inputs(
-        kind, file, mapping, login_mode=settings.login_mode, semantics=settings.semantics
-    )
-    options = replace(options, passwords=_passwords(options, mapping, steps))
-    mapping = inputs.with_currencies(mapping).with_passwords(options.passwords)
-    path = keep_mapping(mapping)
-    lines = [
-        f"the columns are read as follows, the next time too; to change that, edit {path}",
-        *mapping.explain(),
-    ]
-    steps.on_step("mapping", "\n  ".join(lines))
-    return replace(options, mapping=path, lookups=allowed_lookups(path, file, options.lookups))
+        self.steps.on_step("mapping", f"the columns are read as in {path}{sheet}")
+        passwords = self._passwords(kept, interview)
+        self.options = replace(options, mapping=path, lookups=lookups, passwords=passwords)
 
-
-def _with_currency(
-    options: ImportOptions, error: OtherCurrency, steps: ImportSteps
-) -> ImportOptions:
-    """The options with a kept mapping that has the other currency, if a person says that it is right.
-
-    Raises:
-        OtherCurrency: nobody says so, or the mapping is a person's own.
-    """
-    path = options.mapping
-    if path is None or not is_kept(path):
-        raise error
-    mapping = load(path, options.kind, options.lookups)
-    columns = dict(mapping.columns)
-    for name, change in error.columns.items():
-        question = (
-            f"{name}: amounts in {change.found}, before in {change.named}. "
-            f"Are the platform's amounts in {change.found}?"
+    def _make_mapping(self) -> None:
+        """Makes a mapping for a file of other columns than before, and keeps it if it is complete."""
+        options, settings = self.options, legacy_settings()
+        kind, file = options.kind, options.file
+        interview = self._interview(ReadOptions(sheet=options.sheet or None), None)
+        mapping = new_mapping(
+            kind, file, options.passwords, interview, options.sheet, options.lookups
         )
-        if not steps.ask_yes(question):
+        if mapping is None:
+            return
+        # a mapping that does not do would be found again, and nobody asked
+        inputs = open_inputs(
+            kind, file, mapping, login_mode=settings.login_mode, semantics=settings.semantics
+        )
+        options = replace(options, passwords=self._passwords(mapping, interview))
+        mapping = inputs.with_currencies(mapping).with_passwords(options.passwords)
+        path = keep_mapping(mapping)
+        lines = [
+            f"the columns are read as follows, the next time too; to change that, edit {path}",
+            *mapping.explain(),
+        ]
+        self.steps.on_step("mapping", "\n  ".join(lines))
+        lookups = allowed_lookups(path, file, options.lookups)
+        self.options = replace(options, mapping=path, lookups=lookups)
+
+    def _passwords(self, mapping: Mapping, interview: Interview) -> Passwords | None:
+        """How new customers get a password: as given, or asked for where neither the file nor its mapping says so."""
+        options = self.options
+        is_given = options.passwords or mapping.generate_passwords or mapping.password_column
+        if is_given or not KINDS[options.kind].has_login:
+            return options.passwords
+        return cast("Passwords | None", interview.ask_one(_PASSWORDS))
+
+    def _unfinished_plan(self) -> Plan | None:
+        """The plan that an earlier import of the file has begun. Raises UsageError: with other passwords."""
+        plan = _unfinished_plan(self.options)
+        if plan is None:
+            return None
+        _check_passwords(plan, self.options.passwords)
+        text = f"an earlier import of this file has not ended: going on with {plan.folder}"
+        self.steps.on_step("resume", text)
+        return plan
+
+    def _new_plan(self, given: Path | None) -> Plan:
+        """Makes a plan of the file. `given` is the mapping that a person has given."""
+        self.steps.on_phase("plan")
+        try:
+            made = make_plan(self.options, on_inputs=self._pull_first)
+        except OtherCurrency as error:
+            self._accept_currency(error)
+            made = make_plan(self.options, on_inputs=self._pull_first)
+        self.made = made
+        self.steps.on_plan(made)
+        if given is not None:
+            keep_given_mapping(self.options.kind, given)
+        return Plan(made.folder)
+
+    def _pull_first(self, inputs: Inputs) -> None:
+        """Pulls the list that the file is compared with, once the file is known to have all that is needed."""
+        if KINDS[self.options.kind].has_login:
+            password_source(self.options, inputs)
+            self._pull(self.options.max_age_h)
+            self.steps.on_phase("plan")
+
+    def _pull(self, max_age_h: float) -> bool:
+        def on_reason(reason: str) -> None:
+            self.steps.on_phase("pull")
+            self.steps.on_step("pull", reason)
+
+        return pull_list(self.options.kind, max_age_h, self.steps.pull, on_reason)
+
+    def _accept_currency(self, error: OtherCurrency) -> None:
+        """Takes a kept mapping with the other currency, if a person says that it is right.
+
+        Raises:
+            OtherCurrency: nobody says so, or the mapping is a person's own.
+        """
+        options = self.options
+        if options.mapping is None or not is_kept(options.mapping) or self.interview is None:
             raise error
-        formats = replace(columns[name].formats, currency=change.found)
-        columns[name] = replace(columns[name], formats=formats)
-    return replace(options, mapping=keep_mapping(replace(mapping, columns=columns)))
+        mapping = load(options.mapping, options.kind, options.lookups)
+        columns = dict(mapping.columns)
+        for name, change in error.columns.items():
+            values = {"column": name, "found": change.found, "before": change.named}
+            text = (
+                f"{name}: amounts in {change.found}, before in {change.named}. "
+                f"Are the platform's amounts in {change.found}?"
+            )
+            question = FileQuestion(topic="currency", about=name, text=text, values=values)
+            if self.interview.ask_one(question) != YES:
+                raise error
+            formats = replace(columns[name].formats, currency=change.found)
+            columns[name] = replace(columns[name], formats=formats)
+        self.options = replace(options, mapping=keep_mapping(replace(mapping, columns=columns)))
+
+    def _verify(self, result: ImportResult) -> None:
+        """Writes the result of each line, reads back what was sent, and compares it."""
+        inputs = self.made.inputs if self.made is not None else None
+        try:
+            try:
+                if inputs is not None:
+                    keep_records(inputs)
+                result.file = self.workbook = write_result(result.plan, inputs)
+            except UsageError as error:
+                result.error = error
+            # what somebody else created is not in the list that was read before
+            max_age_h = 0.0 if result.push.lines["unsent", "exists_now"] else math.inf
+            if self._pull(max_age_h):
+                # once more if that went on with a walk that began before the last of them was sent
+                self._pull(math.inf)
+            else:
+                publish_push_log(result.plan.manifest.plan_id, result.push.observed)
+            self.steps.on_phase("verify")
+            result.verification = verify(result.plan.folder)
+        except BridgeError as error:  # what was sent is in the ledger: the next import verifies it
+            result.error = error
+        except KeyboardInterrupt:  # the result of the push is shown all the same
+            result.push.stopped = True
 
 
-def _passwords(options: ImportOptions, mapping: Mapping, steps: ImportSteps) -> Passwords | None:
-    """How new customers get a password: as given, or asked for where neither the file nor its mapping says so."""
-    is_given = options.passwords or mapping.generate_passwords or mapping.password_column
-    if is_given or not KINDS[options.kind].has_login:
-        return options.passwords
-    return steps.ask_passwords()
+def _with_known_lookups(options: ImportOptions) -> ImportOptions:
+    """The options with the lookup files of the plan whose rejected rows are corrected, if that was pushed from here.
+
+    The plan of somebody else could name any file of this machine.
+    """
+    with suppress(UsageError), Ledger.open(ledger_path(), readonly=True) as ledger:
+        manifest = Plan(options.file.parent).manifest
+        if ledger.pushes(manifest.plan_id) is not None:
+            known = [Path(file.path) for file in manifest.lookups]
+            return replace(options, lookups=(*options.lookups, *known))
+    return options
 
 
 def _unfinished_plan(options: ImportOptions) -> Plan | None:
@@ -308,44 +409,6 @@ def _check_passwords(plan: Plan, passwords: Passwords | None) -> None:
             f"the import of this file was begun with {f'--passwords {begun}' if begun else 'passwords of the file'}",
             f"Run it so to go on: {plan.folder} has what was sent. Another choice counts from the next file.",
         )
-
-
-def _pull_list(kind: KindName, max_age_h: float, steps: ImportSteps) -> bool:
-    """Pulls the list that shows a kind, if it has one and its last read does not do, and returns whether it did.
-
-    Raises:
-        BridgeError: it could not be read, or was held back.
-    """
-    shown = KINDS[kind].operation.shown_in
-    if shown is None or (reason := _pull_reason(kind, shown.name, max_age_h)) is None:
-        return False
-    steps.on_step("pull", reason)
-    result = steps.pull(PullOptions((shown.name,)))
-    for walked in result.lists:
-        if walked.error is not None:
-            raise walked.error
-    if reason := result.held_back.get(shown.name):
-        hint = f"If that is right: orderbridge pull {shown.name} --accept-shrink; then run the same command again."
-        raise CoverageError(f"the list of {shown.name} was held back: {reason}", hint)
-    return True
-
-
-def _pull_reason(kind: KindName, name: str, max_age_h: float) -> str | None:
-    """Why a list has to be pulled: never read from this host, too long ago, or written since; None if not."""
-    host, path = legacy_settings().base_url, warehouse_path()
-    read = None
-    if path.exists():
-        with open_warehouse(path) as warehouse:
-            read = last_reads(warehouse).get(name)
-    if read is None or read.legacy_host != urlsplit(host).netloc:
-        return f"pulling the platform's {name}"
-    with Ledger.open(ledger_path(), readonly=True) as ledger:
-        sent = ledger.sent_since(host, kind, read.started_at.timestamp())
-    if sent:
-        return f"pulling the {name}: {number(sent, KINDS[kind].singular)} sent after they were read"
-    age_h = (datetime.now(UTC) - read.ended_at).total_seconds() / 3600
-    is_new = max_age_h == math.inf or 0 <= age_h <= max_age_h
-    return None if is_new else f"pulling the {name}, read {duration(age_h * 3600)} ago"
 
 
 def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions:

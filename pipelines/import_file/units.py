@@ -12,7 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from orderbridge.pipelines.import_file.marks import AskYes
+from orderbridge.pipelines.import_file.asking import YES, FileQuestion, Interview
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
 from orderbridge.pipelines.mapping.cells import filled
 from orderbridge.transforms.numbers import is_currency, units
@@ -37,14 +37,21 @@ class Units:
 
 
 def with_units(
-    mapping: ColumnMapping, columns: Mapping[str, Units], ask_yes: AskYes
+    mapping: ColumnMapping, columns: Mapping[str, Units], interview: Interview
 ) -> ColumnMapping:
     """The mapping with the units that a person says are the platform's."""
     mapped = dict(mapping.columns)
     for name, found in columns.items():
         unit = found.unit
-        question = f"{name}: all numbers have {unit}. Are the platform's values of {mapped[name].field} in {unit}?"
-        if unit and ask_yes(question):
+        if not unit:
+            continue
+        if interview.ask_one(_question(name, unit, str(mapped[name].field))) == YES:
             formats = replace(mapped[name].formats, currency=unit)
             mapped[name] = replace(mapped[name], formats=formats)
     return replace(mapping, columns=mapped)
+
+
+def _question(name: str, unit: str, field: str) -> FileQuestion:
+    text = f"{name}: all numbers have {unit}. Are the platform's values of {field} in {unit}?"
+    values = {"column": name, "unit": unit, "field": field}
+    return FileQuestion(topic="unit", about=name, text=text, values=values)

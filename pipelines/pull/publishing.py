@@ -194,7 +194,8 @@ class Publication:
             organization: that they belong to; None where it is not known.
         """
         self._loads += 1
-        steps.info("merging %s", ", ".join(walked.resource for walked in lists))
+        names = ", ".join(walked.resource for walked in lists)
+        steps.info("merging %s", names, extra={"phase": "merge"})
         folder = self.run.build.run_folder / f"load-{self._loads}"
         load(lists, folder)
         with (
@@ -276,7 +277,7 @@ class Publication:
         hosts = {"legacy_host": source.legacy_host, "public_v1_host": source.public_v1_host}
         result.ledger_error = push_log.update_push_log(connection)
         self.run.record(connection, result.exit_code, environment=source.environment, **hosts)
-        steps.info("publishing")
+        steps.info("publishing", extra={"phase": "publish"})
         with staged_quarantine(result.path, result.run_id, result.lists):
             self.run.build.publish(connection)
         result.published = True

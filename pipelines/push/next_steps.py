@@ -7,6 +7,7 @@ who began the plan: an import goes on with `import`, a plan with `push`.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,23 +89,34 @@ class NextSteps:
             operation: that it is about; None: all that need it.
         """
         if action == "wait":
-            return Step(f"run it again from {format_time(at)} on", self.again)
+            time = format_time(at)
+            return Step(f"run it again from {time} on", self.again, "wait", {"time": time})
         if action == "resend":
             words = "not found on the platform; to send it again"
-            return Step(words, f"{self.again} --resend")
+            return Step(words, f"{self.again} --resend", "resend")
         if action == "plan_again":
             verb = "plan" if self.plan_again.startswith("orderbridge plan ") else "run"
-            return Step(f"{verb} it again", self.plan_again)
+            code = "plan_again" if verb == "plan" else "again"
+            return Step(f"{verb} it again", self.plan_again, code)
         if action == "answer":
             return answer_step(self.plan_id, operation)
-        return Step("run it again", self.again)
+        return Step("run it again", self.again, "again")
 
 
 class Step(NamedTuple):
-    """What to do, and the command that does it."""
+    """What to do, and the command that does it.
+
+    Attributes:
+        words: what to do.
+        command: that does it; empty where a person does it by hand.
+        code: which step it is; empty where nobody tells them apart.
+        values: what the words are made of, by name.
+    """
 
     words: str
-    command: str
+    command: str = ""
+    code: str = ""
+    values: Mapping[str, str] = {}  # of a tuple, never changed
 
     def __str__(self) -> str:
         return f"{self.words}: {self.command}"
@@ -112,16 +124,18 @@ class Step(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """For a terminal: the command can be copied."""
+        if not self.command:
+            return [f"next: {self.words}"]
         return [f"next: {self.words}:", f"  {self.command}"]
 
 
 def answer_step(plan_id: str, operation: int | None) -> Step:
     """What ends an operation that only a person can end, whether its plan is there or not. None: several."""
     if operation is None:
-        return Step("look on the platform, then answer", "orderbridge questions")
+        return Step("look on the platform, then answer", "orderbridge questions", "answer")
     question = f"write:{plan_id[:_ID_DIGITS]}/{operation}"
     words = "look on the platform, then answer landed, not_landed or abandon"
-    return Step(words, f"orderbridge answer {question} landed")
+    return Step(words, f"orderbridge answer {question} landed", "answer_one")
 
 
 def plan_command(manifest: Manifest) -> str:

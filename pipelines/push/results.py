@@ -48,6 +48,8 @@ _OUTCOMES: Final = tomllib.loads(
 )
 STATUSES: Final[dict[str, str]] = {outcome: words for outcome, (_, words) in _OUTCOMES.items()}
 """What became of a line, in words."""
+FILE_OF: Final[dict[str, str]] = {outcome: file for outcome, (file, _) in _OUTCOMES.items()}
+"""The file that has a line, by outcome."""
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 """Files by severity. Among operations in doubt, one that waits for a person is more severe than a repeatable one."""
 

@@ -16,6 +16,7 @@ from orderbridge.pipelines.questions.columns import Columns
 from orderbridge.pipelines.questions.creates import Creates
 from orderbridge.pipelines.questions.examples import examples_for
 from orderbridge.pipelines.questions.findings import Findings
+from orderbridge.pipelines.questions.imports import Imports
 from orderbridge.pipelines.questions.keys import Keys
 from orderbridge.pipelines.questions.kinds import Kinds
 from orderbridge.pipelines.questions.meanings import Meanings, without_evidence
@@ -39,6 +40,7 @@ KINDS: Final[tuple[QuestionKind, ...]] = (
     Writes(),
     Creates(),
     Codes(),
+    Imports(),
     Columns(),
     Findings(),
     Changes(),

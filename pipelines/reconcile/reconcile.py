@@ -170,7 +170,7 @@ def reconcile(files: ErpFiles | None = None, fail_on: FailOn = "error") -> Recon
         with build.open() as connection:
             result = reconciling.build_tables(connection, run.run_id, run.started_at)
             run.record(connection, result.exit_code)
-            steps.info("publishing")
+            steps.info("publishing", extra={"phase": "publish"})
             build.publish(connection)
     return result
 
@@ -293,7 +293,7 @@ class Reconciling:
         findings, observed = inputs.findings, []
         read: dict[str, ReadDates] = {}
         for name, step in STEPS.items():
-            steps.info("reconciling %s", name)
+            steps.info("reconciling %s", name, extra={"phase": "reconcile"})
             found_before = findings.count, findings.errors
             if name in LISTS:
                 no_ids = constant(None, pd.RangeIndex(inputs.parts.blank_rows(name)))

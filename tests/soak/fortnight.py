@@ -16,7 +16,7 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,9 +28,9 @@ import pyarrow as pa
 
 from orderbridge.pipelines.cli.process import prepare_environment
 from orderbridge.pipelines.import_file import run as importing
+from orderbridge.pipelines.import_file.asking import FileQuestion
 from orderbridge.pipelines.import_file.run import ImportOptions, ImportSteps, import_file
 from orderbridge.pipelines.ledger.store import Ledger
-from orderbridge.pipelines.mapping import Mapping
 from orderbridge.pipelines.plan import current_state
 from orderbridge.pipelines.plan.current_state import CurrentCustomers, KnownPriceLists
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, Plan, ReadState
@@ -291,7 +291,7 @@ class Fortnight:
             push=lambda plan, options: push(plan, options, dependencies=self.dependencies),
             agree=lambda plan, lines: True,
             on_step=lambda step, text: self.step(step),
-            ask_columns=partial(self.ask, kind),
+            ask=partial(self.ask, kind),
         )
         result = import_file(
             ImportOptions(kind=kind, file=file, passwords=passwords, push=push_options), steps
@@ -304,9 +304,10 @@ class Fortnight:
         if self.world.hits("crash_before"):
             raise Crash
 
-    def ask(self, kind: KindName, proposed: Mapping, samples: object) -> dict[str, str | None]:
-        self.asked[kind] += 1
-        return dict.fromkeys(proposed.unknown)
+    def ask(self, kind: KindName, questions: Sequence[FileQuestion]) -> dict[str, str]:
+        answers = {one.key: "ignore" for one in questions if one.topic == "column"}
+        self.asked[kind] += bool(answers)
+        return answers
 
     def pull(self, options: PullOptions) -> PullResult:
         self.world.pass_time(self.draw.uniform(0.1, 20.0))

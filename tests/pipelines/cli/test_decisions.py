@@ -15,8 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from orderbridge.pipelines.cli import push, verify
-from orderbridge.pipelines.cli.import_file import ask_passwords, ask_totals
+from orderbridge.pipelines.cli.import_questions import ask
 from orderbridge.pipelines.cli.review import _ask
+from orderbridge.pipelines.import_file.asking import FileQuestion
 from orderbridge.pipelines.push.verify import VerifyResult
 from orderbridge.pipelines.reconcile.reconcile import reconcile
 from orderbridge.pipelines.warehouse.reviews import (
@@ -308,15 +309,16 @@ def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
 
 def test_lines_of_totals_and_passwords_are_asked_for() -> None:
     answers: list[object] = []
-    ask = click.Command(
-        "ask", callback=lambda: answers.extend([ask_totals([7, 9]), ask_passwords()])
-    )
-    assert (
-        "Lines of totals (7, 9): leave them out?"
-        in CliRunner().invoke(ask, input="\nfile\n").stderr
-    )
-    CliRunner().invoke(ask, input="n\nmail\n")
-    assert answers == ["skip", "file", "keep", "mail"]
+    totals = FileQuestion(topic="totals", text="Lines of totals (7, 9): leave them out?")
+    passwords = FileQuestion(topic="passwords", text="New customers need a password")
+    asks = click.Command("ask", callback=lambda: answers.append(ask([totals, passwords])))
+    shown = CliRunner().invoke(asks, input="\nfile\n").stderr
+    assert "Lines of totals (7, 9): leave them out? [Y/n]: " in shown
+    CliRunner().invoke(asks, input="n\nmail\n")
+    assert answers == [
+        {"totals": "skip", "passwords": "file"},
+        {"totals": "keep", "passwords": "mail"},
+    ]
 
 
 def test_customers_that_an_unproven_list_lacks_may_exist() -> None:

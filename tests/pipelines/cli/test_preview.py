@@ -15,14 +15,14 @@ import pytest
 from click.testing import CliRunner
 
 from orderbridge.pipelines.cli.main import orderbridge
-from orderbridge.pipelines.cli.preview import PASSWORD_NAME, preview
+from orderbridge.pipelines.cli.preview import preview
 from orderbridge.pipelines.cli.template import template
 from orderbridge.pipelines.imports import open_inputs
 from orderbridge.pipelines.mapping import load
 from orderbridge.pipelines.mapping.field_paths import all_paths
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
-from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.kinds import KINDS, PASSWORD_NAME
 
 DATA = "Listado\n\nCódigo;Nombre\n007;Peña, SL\n1E5;x;y\n008;\x1b[31m[red]\n"
 Captured = pytest.CaptureFixture[str]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from orderbridge.pipelines.import_file.asking import FileQuestion
 from orderbridge.pipelines.import_file.run import (
     ImportOptions,
     ImportResult,
@@ -41,6 +42,7 @@ class Desk:
     said: list[str] = field(default_factory=list)
     totals: Literal["skip", "keep"] | None = None
     asked_totals: list[list[int]] = field(default_factory=list)
+    passwords: Literal["mail", "file"] | None = None
     yes: bool | None = None
     asked_yes: list[str] = field(default_factory=list)
 
@@ -64,22 +66,31 @@ class Desk:
             agree=self._agree,
             on_plan=lambda made: self.done.append("plan"),
             on_step=lambda step, text: self.said.append(f"{step}: {text}"),
-            ask_columns=lambda proposed, samples: self.columns,
-            ask_totals=self._ask_totals,
-            ask_yes=self._ask_yes,
+            ask=self.ask,
         )
+
+    def ask(self, questions: Sequence[FileQuestion]) -> dict[str, str]:
+        """The answers that were prepared for each topic."""
+        answers: dict[str, str | None] = {}
+        for one in questions:
+            if one.topic == "column":
+                known = self.columns is not None
+                answers[one.key] = (
+                    (self.columns or {}).get(one.about) or "ignore" if known else None
+                )
+            elif one.topic == "totals":
+                self.asked_totals.append(list(map(int, one.values["lines"].split(", "))))
+                answers[one.key] = self.totals
+            elif one.topic == "passwords":
+                answers[one.key] = self.passwords
+            else:
+                self.asked_yes.append(one.text)
+                answers[one.key] = None if self.yes is None else "yes" if self.yes else "no"
+        return {key: answer for key, answer in answers.items() if answer is not None}
 
     def _agree(self, plan: Plan, examples: Sequence[str]) -> bool:
         self.asked.append(list(examples))
         return bool(self.answer)
-
-    def _ask_totals(self, lines: Sequence[int]) -> Literal["skip", "keep"] | None:
-        self.asked_totals.append(list(lines))
-        return self.totals
-
-    def _ask_yes(self, question: str) -> bool | None:
-        self.asked_yes.append(question)
-        return self.yes
 
     def _pull(self, options: PullOptions) -> PullResult:
         self.done.append("pull")

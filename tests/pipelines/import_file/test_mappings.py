@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +17,9 @@ import pytest
 
 from orderbridge.pipelines.cli import import_file as command
 from orderbridge.pipelines.cli.console import Reporter
+from orderbridge.pipelines.import_file.asking import FileQuestion, Interview
 from orderbridge.pipelines.import_file.mappings import (
-    Person,
+    column_questions,
     find_mapping,
     keep_mapping,
     new_mapping,
@@ -52,9 +54,10 @@ def write(folder: Path, header: str = HEADER, rows: str = ROWS, name: str = "cli
 
 def asked(folder: Path, answers: dict[str, str | None] | None) -> Mapping | None:
     """The mapping of a file after these answers; None: nobody is there."""
-    return new_mapping(
-        "customers", write(folder), "file" if answers else None, Person(columns=lambda *_: answers)
-    )
+    given = {f"column/{name}": field or "ignore" for name, field in (answers or {}).items()}
+    file = write(folder)
+    interview = Interview.about("customers", file, "", (), HEADER.split(";"), lambda _: given)
+    return new_mapping("customers", file, "file" if answers else None, interview)
 
 
 def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
@@ -198,15 +201,15 @@ def test_the_person_answers_with_a_field_ignore_or_ignore_all_the_rest(
     table = open_input_table(file, None, None)
     samples = sample(table)
     proposed = propose(table.columns, "customers", conflicts="leave", samples=samples)
-    assert command.steps(Reporter("plain")).ask_columns(proposed, samples) is None, (
-        "nobody is there"
-    )
+    questions = column_questions(proposed, samples)
+    assert command.steps(Reporter("plain")).ask(questions) == {}, "nobody is there"
     typed = ["", "mail", "y", "y", "email", "i", "fiscalName", "documents[0].fiscalName", "i", "a"]
     monkeypatch.setattr("sys.stdin", mock.Mock(isatty=lambda: True))
     monkeypatch.setattr(click.termui, "visible_prompt_func", lambda _: typed.pop(0))
-    ignored = dict.fromkeys(("E-mail", "Agente", "Ruta", "Riesgo"))
-    answers = command.ask_columns(proposed, samples)
-    assert answers == {"Correo": "email", "Zona": "documents[0].fiscalName", **ignored}
+    ignored = dict.fromkeys(("E-mail", "Agente", "Ruta", "Riesgo"), "ignore")
+    answers = command.steps(Reporter("plain")).ask(questions)
+    fields = {"Correo": "email", "Zona": "documents[0].fiscalName", **ignored}
+    assert answers == {f"column/{name}": field for name, field in fields.items()}
     shown = capsys.readouterr().err
     assert shown.startswith("6 columns of the file need an answer: Correo, E-mail, Zona, ")
     assert "y for the guess, i to ignore it, or a to ignore it and all that follow.\n" in shown
@@ -377,13 +380,18 @@ def test_a_file_that_lacks_what_is_required_has_no_mapping_and_asks_nothing_in_v
     desk: Desk,
 ) -> None:
     articles, steps = desk.write("sku;Zona\nA1;N\n", "a.csv"), desk.steps()
-    asking = replace(steps, ask_columns=lambda *_: pytest.fail("asked"))
+    asking = replace(steps, ask=lambda _: pytest.fail("asked"))
     desk.steps = lambda: asking  # type: ignore[method-assign]
     with pytest.raises(UsageError, match="no column fills productId, variantId") as raised:
         desk.run(articles, "variants")
     assert "orderbridge template variants --mapping --for" in raised.value.hint
     desk.columns = {"Zona": None}
-    desk.steps = lambda: replace(steps, ask_passwords=lambda: pytest.fail("asked"))  # type: ignore[method-assign]
+
+    def ask(questions: Sequence[FileQuestion]) -> dict[str, str]:
+        assert {one.topic for one in questions} == {"column"}
+        return desk.ask(questions)
+
+    desk.steps = lambda: replace(steps, ask=ask)  # type: ignore[method-assign]
     for _ in range(2):
         with pytest.raises(UsageError, match="no column fills email"):
             desk.run(desk.write("Código;Nombre;Zona\n1;Ana;Norte\n"), passwords=None)

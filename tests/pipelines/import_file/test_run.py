@@ -15,7 +15,7 @@ import pytest
 
 from orderbridge.pipelines.cli.push import lines_of
 from orderbridge.pipelines.cli.status import lines as lines_of_status
-from orderbridge.pipelines.import_file import run
+from orderbridge.pipelines.import_file import lists, run
 from orderbridge.pipelines.import_file.examples import examples
 from orderbridge.pipelines.import_file.mappings import keep_mapping
 from orderbridge.pipelines.mapping import MappedColumn, Mapping
@@ -38,14 +38,14 @@ CODES = [f"{n:05d}" for n in range(1, 7)]
 
 
 def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> None:
-    assert run._pull_reason("customers", "customers", 1.0)
+    assert lists.pull_reason("customers", "customers", 1.0)
     result = desk.run(desk.write())
     assert (result.exit_code, desk.at.codes()) == (0, CODES)
     assert desk.done == ["pull", "plan", "push", "pull"]
     assert result.verification is not None
     assert result.verification.outcomes["same"] == 6
     assert (result.plan.folder / PASSWORDS_FILE).exists()
-    steps = replace(desk.steps(), ask_passwords=lambda: pytest.fail("asked again"))
+    steps = replace(desk.steps(), ask=lambda _: pytest.fail("asked again"))
     desk.steps = lambda: steps  # type: ignore[method-assign]
     again = desk.run(desk.at.folder / "clientes.csv", passwords=None)
     assert (again.exit_code, again.push.states, desk.at.codes()) == (0, {}, CODES)
@@ -53,9 +53,9 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
     for age_h, clock_h, is_pulled in ((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)):
         now = datetime.now(UTC) + timedelta(hours=clock_h)  # they were read by a clock ahead
         with mock.patch.object(
-            run, "datetime", mock.Mock(wraps=datetime, now=lambda _, now=now: now)
+            lists, "datetime", mock.Mock(wraps=datetime, now=lambda _, now=now: now)
         ):
-            assert bool(run._pull_reason("customers", "customers", age_h)) is is_pulled
+            assert bool(lists.pull_reason("customers", "customers", age_h)) is is_pulled
 
 
 def test_what_a_file_and_its_mapping_lack_is_said_before_the_first_request(
@@ -80,7 +80,7 @@ def test_a_pull_that_goes_on_with_an_earlier_walk_is_followed_by_one_that_sees_w
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reasons = iter(["never read", "created since", "created since"])
-    monkeypatch.setattr(run, "_pull_reason", lambda *_: next(reasons))
+    monkeypatch.setattr(lists, "pull_reason", lambda *_: next(reasons))
     steps = desk.steps()
 
     def pull(options: PullOptions) -> PullResult:

@@ -1,0 +1,226 @@
+"""What an import asks about a file, and the answers: those given before, those of a person, or none.
+
+In: questions, as they arise while a file is read. Out: their answers. What nobody has answered is kept in the project
+with the file that it is about, so that `orderbridge answer` can answer it and the next import of the file goes on; the
+answers are kept there until the import has sent something.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from orderbridge.sources.disk import disk_errors, write_private
+from orderbridge.sources.kinds import KindName
+from orderbridge.sources.settings import warehouse_path
+
+FOLDER: Final = "mappings"
+PREFIX: Final = "import:"
+"""Begins the ids of these questions."""
+IGNORE: Final = "ignore"
+"""The answer for a column that is not sent."""
+YES: Final = "yes"
+_SUFFIX: Final = ".asked.json"
+_HINT: Final = "Free space or make the folder writable, then run the same command again."
+_DIGITS: Final = 8
+
+Topic = Literal["column", "totals", "lookup", "mark", "unit", "currency", "passwords"]
+_ANSWERS: Final[dict[Topic, tuple[str, ...]]] = {
+    "totals": ("skip", "keep"),
+    "lookup": (YES, "no"),
+    "mark": (YES, "no"),
+    "unit": (YES, "no"),
+    "currency": (YES, "no"),
+    "passwords": ("mail", "file"),
+}
+"""The possible answers of each topic; to a column it is a field, or `ignore`."""
+
+
+class FileQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """Something about a file that a person is asked.
+
+    Attributes:
+        topic: what is asked.
+        text: the question, as it is asked on a terminal.
+        about: the column that it is about; empty: the file.
+        values: what the text is made of, by name.
+        samples: cells of the column.
+        guess: the likeliest field of a column; None: there is none, or it is taken.
+        taken: of a column: the fields that others fill.
+    """
+
+    topic: Topic
+    text: str
+    about: str = ""
+    values: dict[str, str] = {}
+    samples: tuple[str, ...] = ()
+    guess: str | None = None
+    taken: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> str:
+        """Its name among the questions of the file."""
+        return f"{self.topic}/{self.about}" if self.about else self.topic
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The possible answers; empty for a column."""
+        return _ANSWERS.get(self.topic, ())
+
+
+Ask = Callable[[Sequence[FileQuestion]], Mapping[str, str]]
+"""Asks a person, and returns the answers by key; none where nobody can be asked."""
+
+
+def nobody(asked: Sequence[FileQuestion]) -> Mapping[str, str]:
+    """Asks nobody."""
+    return {}
+
+
+class GivenFileAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that `orderbridge answer` has kept: who gave it, when and why."""
+
+    value: str
+    by: str
+    at: str
+    why: str = ""
+
+
+class BegunImport(msgspec.Struct, kw_only=True):
+    """An import that has asked something, or waits for an agreement.
+
+    Attributes:
+        kind, file, sheet, lookups: the file, and how it is read.
+        columns: of the file.
+        questions: that nobody has answered.
+        answers: by the key of the question.
+    """
+
+    kind: KindName
+    file: str
+    sheet: str = ""
+    lookups: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    questions: tuple[FileQuestion, ...] = ()
+    answers: dict[str, GivenFileAnswer] = {}
+
+    @property
+    def id(self) -> str:
+        """Its name in the ids of its questions: the same for each file of these columns."""
+        parts = "\x1f".join((self.sheet, *self.columns))
+        return f"{self.kind}-{hashlib.sha256(parts.encode()).hexdigest()[:_DIGITS]}"
+
+    def question(self, key: str) -> str:
+        """The id of one of its questions."""
+        return f"{PREFIX}{self.id}/{key}"
+
+    @property
+    def path(self) -> Path:
+        """Where it is kept."""
+        return _folder() / f"{self.id}{_SUFFIX}"
+
+    def keep(self) -> Path:
+        """Writes it, readable by its owner alone. Raises UsageError."""
+        with disk_errors(self.path, _HINT):
+            self.path.parent.mkdir(mode=0o700, exist_ok=True)
+            write_private(self.path, msgspec.json.format(msgspec.json.encode(self), indent=1))
+        return self.path
+
+    def forget(self) -> None:
+        """Removes it."""
+        with disk_errors(self.path, _HINT):
+            self.path.unlink(missing_ok=True)
+
+
+def begun_imports() -> Iterator[BegunImport]:
+    """The imports that have asked something and have not ended."""
+    for path in sorted(_folder().glob(f"*{_SUFFIX}")):
+        if (begun := _read(path)) is not None:
+            yield begun
+
+
+def _read(path: Path) -> BegunImport | None:
+    """One of them; None for a file that is gone, or that is none of ours."""
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(path.read_bytes(), type=BegunImport)
+    return None
+
+
+def _folder() -> Path:
+    return warehouse_path().parent / FOLDER
+
+
+@dataclass(slots=True)
+class Interview:
+    """The questions of one import: each is asked once, and answers that were given before count first.
+
+    Attributes:
+        begun: the file, and the answers that were given before.
+        person: asks somebody.
+        open: what nobody has answered, by key.
+    """
+
+    begun: BegunImport
+    person: Ask = nobody
+    open: dict[str, FileQuestion] = field(default_factory=dict)
+
+    @classmethod
+    def about(
+        cls,
+        kind: KindName,
+        file: Path,
+        sheet: str,
+        lookups: Collection[Path],
+        columns: Sequence[str],
+        person: Ask,
+    ) -> Interview:
+        """The questions about a file, with the answers that were given for one of its columns."""
+        begun = BegunImport(
+            kind=kind,
+            file=str(file.absolute()),
+            sheet=sheet,
+            lookups=tuple(str(path) for path in lookups),
+            columns=tuple(columns),
+        )
+        before = _read(begun.path)
+        if before is not None:
+            begun.answers = before.answers
+        return cls(begun, person)
+
+    def ask(self, questions: Sequence[FileQuestion]) -> dict[str, str]:
+        """The answers by key, of those that are answered."""
+        given = {key: one.value for key, one in self.begun.answers.items()}
+        answers = {one.key: given[one.key] for one in questions if one.key in given}
+        left = [one for one in questions if one.key not in answers]
+        if left:
+            answers |= self.person(left)
+        self.open |= {one.key: one for one in questions if one.key not in answers}
+        return answers
+
+    def ask_one(self, question: FileQuestion) -> str | None:
+        """The answer to one question; None where nobody has answered it."""
+        return self.ask([question]).get(question.key)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The answers about columns that were given before: a field, or `ignore`."""
+        given = {
+            key.removeprefix("column/"): one.value
+            for key, one in self.begun.answers.items()
+            if key.startswith("column/")
+        }
+        return {name: value for name, value in given.items() if name in self.begun.columns}
+
+    def keep(self) -> None:
+        """Keeps what is open, for who answers it. Raises UsageError."""
+        before = _read(self.begun.path)
+        if before is not None:  # answers may have come meanwhile
+            self.begun.answers = before.answers
+        self.begun.questions = tuple(self.open.values())
+        self.begun.keep()

@@ -1,0 +1,232 @@
+"""How a file is read, as a page shows it: each column with its field, the cells and what is made of them.
+
+In: a file and its kind. Out: data; nothing is written, asked or sent. The mapping is the one that the import uses: that
+which was kept for such a file, else the proposal with what a person has answered so far.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from orderbridge.pipelines.import_file.asking import Interview, nobody
+from orderbridge.pipelines.import_file.mappings import (
+    allowed_lookups,
+    column_questions,
+    find_mapping,
+    shown_cells,
+    with_answers,
+)
+from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
+from orderbridge.pipelines.imports.lines import LineBatch, survey
+from orderbridge.pipelines.imports.model import OtherCurrency
+from orderbridge.pipelines.imports.open import open_input_table, own_columns
+from orderbridge.pipelines.mapping import Mapping as ColumnMapping
+from orderbridge.pipelines.mapping import load, propose, sample
+from orderbridge.pipelines.mapping.field_paths import all_paths, resolve, root_of
+from orderbridge.sources.files import ReadOptions, SourceTable
+from orderbridge.sources.inputs import required
+from orderbridge.sources.kinds import KINDS, PASSWORD, KindName
+from orderbridge.sources.settings import legacy_settings
+from orderbridge.transforms.frames import TEXT
+
+ColumnState = Literal["known", "answered", "asked", "ignored"]
+"""Known by name and values, or from the mapping that was kept; answered by a person; asked; not sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleCell:
+    """A cell, and what is made of it.
+
+    Attributes:
+        text: as it is in the file.
+        value: that is sent, as text; None: the column is not sent, or the cell is wrong.
+        code, problem: why it is wrong.
+    """
+
+    text: str
+    value: str | None = None
+    code: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadColumn:
+    """A column of the file.
+
+    Attributes:
+        question: the id under which its field is answered.
+        fields: that it fills.
+        guess: the likeliest field, if it is asked.
+        rivals: other columns that match the same field.
+        samples: its first different cells; none of a column of passwords.
+    """
+
+    name: str
+    question: str
+    state: ColumnState
+    fields: Sequence[str] = ()
+    guess: str | None = None
+    rivals: Sequence[str] = ()
+    samples: Sequence[SampleCell] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetField:
+    """A field of the kind that a column can fill.
+
+    Attributes:
+        path: as it is answered.
+        type: of its values.
+        is_required: whether the platform requires it.
+        meaning: what the interface says about it; may be empty.
+        column: that fills it; None: none does.
+    """
+
+    path: str
+    type: str
+    is_required: bool
+    meaning: str
+    column: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReading:
+    """How a file is read.
+
+    Attributes:
+        import_id: the name of the import in the ids of its questions.
+        mapping: that was kept for such a file; None: it is proposed.
+    """
+
+    import_id: str
+    mapping: Path | None
+    columns: Sequence[ReadColumn]
+    fields: Sequence[TargetField]
+
+
+def read_columns(
+    kind: KindName, file: Path, sheet: str = "", lookups: Collection[Path] = ()
+) -> FileReading:
+    """How `orderbridge import` reads the columns of a file.
+
+    Raises:
+        UsageError: the file or its mapping cannot be read.
+    """
+    path = find_mapping(kind, file, sheet, lookups)
+    if path is not None:
+        kept = load(path, kind, allowed_lookups(path, file, lookups))
+        table = open_input_table(file, kept.read_options, kept)
+        mapping, cells = kept, sample(table)
+    else:
+        table = open_input_table(file, ReadOptions(sheet=sheet or None), None)
+        cells = sample(table)
+        mapping = propose(own_columns(table), kind, conflicts="leave", samples=cells)
+    interview = Interview.about(kind, file, sheet, lookups, own_columns(table), nobody)
+    mapping = with_answers(mapping, interview.columns)
+    return FileReading(
+        import_id=interview.begun.id,
+        mapping=path,
+        columns=_columns(table, mapping, cells, interview),
+        fields=_fields(mapping),
+    )
+
+
+def _columns(
+    table: SourceTable,
+    mapping: ColumnMapping,
+    cells: Mapping[str, Sequence[str]],
+    interview: Interview,
+) -> list[ReadColumn]:
+    asked = {one.about: one for one in column_questions(mapping, cells)}
+    sources = _sources(table, mapping)
+    return [
+        ReadColumn(
+            name=name,
+            question=interview.begun.question(f"column/{name}"),
+            state=_state(name, mapping, asked, interview),
+            fields=mapping.columns[name].paths if name in mapping.columns else (),
+            guess=asked[name].guess if name in asked else None,
+            rivals=_rivals(name, mapping),
+            samples=_samples(shown_cells(mapping.kind, name, cells[name]), sources.get(name)),
+        )
+        for name in own_columns(table)
+    ]
+
+
+def _state(
+    name: str, mapping: ColumnMapping, asked: Collection[str], interview: Interview
+) -> ColumnState:
+    if name in asked:
+        return "asked"
+    column = mapping.columns.get(name)
+    if column is None or column.field is None:
+        return "ignored"
+    return "answered" if column.answered or name in interview.columns else "known"
+
+
+def _rivals(name: str, mapping: ColumnMapping) -> list[str]:
+    contested = [names for names in mapping.contested.values() if name in names]
+    return [other for names in contested for other in names if other != name]
+
+
+def _sources(table: SourceTable, mapping: ColumnMapping) -> dict[str, Source]:
+    """What is made of the cells of each column, with the notations that its first rows show."""
+    present = {*own_columns(table)}
+    columns = {name: one for name, one in mapping.columns.items() if name in present}
+    own = replace(mapping, columns=columns, lookups=())
+    bindings = Bindings(own, field_sources(own), [], legacy_settings().login_mode)
+    batch = next(table.batches(on_reject=lambda row: None), None)
+    if batch is not None:
+        with suppress(OtherCurrency):  # which is a question of its own
+            bindings, _ = survey([LineBatch(batch, [], [])], bindings)
+    return {one.column: one for one in reversed(bindings.sources) if one.lookup == IN_FILE}
+
+
+def _samples(texts: Sequence[str], source: Source | None) -> list[SampleCell]:
+    if source is None:
+        return [SampleCell(text=text) for text in texts]
+    if source.path == PASSWORD:
+        return []
+    values, codes = source.reading.read(pa.array(texts, TEXT))
+    return [
+        SampleCell(
+            text=text,
+            value=None if code else _as_text(value),
+            code=code or "",
+            problem=source.reading.words(code) if code else "",
+        )
+        for text, value, code in zip(texts, values.to_pylist(), codes.to_pylist(), strict=True)
+    ]
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _fields(mapping: ColumnMapping) -> list[TargetField]:
+    kind = KINDS[mapping.kind]
+    filled = {path: name for name, one in mapping.columns.items() for path in one.paths}
+    filled |= {path: name for one in mapping.lookups for path, name in one.give.items()}
+    needed = {one.name for one in kind.record.fields if one.required}
+    needed |= {*required(mapping.kind, legacy_settings().login_mode)}
+    needed |= {one.name for one in kind.operation.params}
+    fields = []
+    for path in dict.fromkeys([*all_paths(mapping.kind), *filled]):
+        target: Any = resolve(mapping.kind, path)
+        fields.append(
+            TargetField(
+                path=path,
+                type=target.field.type,
+                is_required=root_of(path) in needed,
+                meaning=target.field.meaning,
+                column=filled.get(path),
+            )
+        )
+    return fields
