@@ -6,6 +6,7 @@ an entry in that file, and a call of `rule_findings` with its name in the transf
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ SEVERITIES: Final[dict[Severity, str]] = {
     "info": "something is missing or worth a look",
 }
 """What each severity means, the most severe first."""
+
+
+OWN_CHECK: Final = "check_"
+"""How the names of rules begin that a project adds, as checks of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +70,22 @@ def read_rules(text: str) -> Iterator[Rule]:
 RULES: Final = tuple(
     read_rules(files("orderbridge.transforms").joinpath("rules.toml").read_text("utf-8"))
 )
+_OWN_RULE: Final = re.compile(rf"([a-z][a-z0-9_]*)\.({OWN_CHECK}([a-z][a-z0-9_]*))")
+_BY_NAME: Final = {f"{rule.entity}.{rule.name}": rule for rule in RULES}
+
+
+def find_rule(name: str) -> Rule | None:
+    """The rule of a name such as `orders.id_missing`, also one of a project's own check; None if there is none."""
+    own = _OWN_RULE.fullmatch(name)
+    if own is None:
+        return _BY_NAME.get(name)
+    entity, rule, check = own.groups()
+    file = f"checks/{check}.sql"
+    return Rule(
+        entity,
+        rule,
+        severity="error",
+        meaning=f"The project's own check {file} lists the row.",
+        impact="The comment at the top of that file says what it looks for.",
+        action="Look at the row. If it is right, accept it, or change the check.",
+    )

@@ -55,6 +55,7 @@ def command(
         read_acceptances,
         write_acceptances,
     )
+    from orderbridge.transforms.rules import find_rule
 
     path = accepted_file()
     entries = read_acceptances(path)
@@ -66,7 +67,7 @@ def command(
             )
         _print(entries)
         return
-    if rule not in RULE_NAMES:
+    if find_rule(rule) is None:
         near = [
             name for name in sorted(RULE_NAMES) if name.endswith(f".{rule}")
         ] or get_close_matches(rule, RULE_NAMES)

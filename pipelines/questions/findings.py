@@ -15,7 +15,6 @@ import duckdb
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
 from orderbridge.pipelines.warehouse.accepted import (
     COMPARED,
-    RULE_NAMES,
     Acceptance,
     Accepted,
     accepted_file,
@@ -28,7 +27,7 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import warehouse_path
 from orderbridge.sources.words import listed, number
 from orderbridge.transforms.questions import Choice
-from orderbridge.transforms.rules import RULES, Severity
+from orderbridge.transforms.rules import RULES, Severity, find_rule
 from orderbridge.transforms.value_questions import DATE_ORDER
 
 PREFIX: Final = "finding:"
@@ -54,8 +53,9 @@ _ERRORS: Final = """
 _ORDER_IS_OPEN: Final = (
     "SELECT count(*) FROM reconciled.meanings WHERE question = ? AND state = 'open'"
 )
-_BY_NAME: Final = {f"{rule.entity}.{rule.name}": rule for rule in RULES}
-GONE: Final = frozenset(name for name in _BY_NAME if name.endswith(".values_gone"))
+GONE: Final = frozenset(
+    f"{rule.entity}.{rule.name}" for rule in RULES if rule.name == "values_gone"
+)
 """Rules whose findings of one run are one question: fields that vanish together."""
 _AND: Final = " + "
 """Between the places of such a question."""
@@ -149,7 +149,7 @@ def _questions(found: Iterable[_Found]) -> Iterator[AskedQuestion]:
 def _asked(found: _Found) -> AskedQuestion:
     """The question about the findings of a rule, or of a subject of it."""
     rule = found.rule
-    texts = _BY_NAME.get(rule)
+    texts = find_rule(rule)
     of_records = f"{number(found.findings, 'finding')}, such as {found.ids}"
     return AskedQuestion(
         id=f"{PREFIX}{rule}" + (f"/{found.subject}" if found.subject else ""),
@@ -171,6 +171,7 @@ def _gone(found: Sequence[_Found]) -> AskedQuestion:
     places = _AND.join(one.subject for one in found if one.subject)
     fields = [one.subject.partition(": ")[2] or one.subject or entity for one in found]
     when = "" if since is None else f" since {since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    texts = find_rule(rule)
     return AskedQuestion(
         id=f"{PREFIX}{rule}" + (f"/{places}" if places else ""),
         text=f"Fields of the {entity.replace('_', ' ')} have lost their values. Did the platform do that on purpose?",
@@ -179,7 +180,7 @@ def _gone(found: Sequence[_Found]) -> AskedQuestion:
         choices=[Choice(_ACCEPT, _ON_PURPOSE), *_OTHERS],
         examples=[one.detail for one in found[:_SHOWN]],
         first_seen_at=since,
-        advice=_BY_NAME[rule].impact,
+        advice=texts.impact if texts is not None else "",
         otherwise=_STILL_THERE,
     )
 
@@ -207,7 +208,7 @@ def _entries(answers: Sequence[GivenAnswer], given: Given) -> list[Acceptance]:
 def _parts(question: str) -> tuple[str, list[str]]:
     """The rule of a question, and its places; an empty one for all findings of the rule. Raises UsageError."""
     rule, _, place = question.removeprefix(PREFIX).partition("/")
-    if rule not in RULE_NAMES:
+    if find_rule(rule) is None:
         raise UsageError(f"there is no rule {rule}", "`orderbridge questions` lists what is asked.")
     return rule, place.split(_AND) if rule in GONE else [place]
 

@@ -30,6 +30,7 @@ from orderbridge.pipelines.reconcile.erp_variants import (
 )
 from orderbridge.pipelines.reconcile.history import HISTORIES, record_history
 from orderbridge.pipelines.reconcile.odd_values import lost_values
+from orderbridge.pipelines.reconcile.own_checks import check_findings, read_checks
 from orderbridge.pipelines.reconcile.parts import Mapper, folder_of
 from orderbridge.pipelines.reconcile.value_questions import ask_about_values, settings_in_force
 from orderbridge.pipelines.warehouse import coverage, merge, ops
@@ -38,6 +39,7 @@ from orderbridge.pipelines.warehouse.build import warehouse_errors
 from orderbridge.pipelines.warehouse.finding_history import (
     NewFindings,
     new_findings,
+    prepare_findings,
     record_findings,
 )
 from orderbridge.pipelines.warehouse.questions import RunQuestions
@@ -195,6 +197,7 @@ class Reconciling:
         self._forget = files.forget
         self._erp_file = files.customers
         self._answers = RunAnswers.read()
+        self._checks = read_checks()
         self._settings = settings or reconcile_settings()
         country = self._settings.country
         if country is not None and country not in CALLING_CODES:
@@ -324,6 +327,10 @@ class Reconciling:
                     [*about_list, *lost_values(inputs.recent(name), accepted, _NEWEST.get(name))]
                 )
             )
+        build.execute(_AS_OF, [at, dates.today, dates.zone])
+        prepare_findings(build)
+        create_views(build)
+        findings.add(check_findings(build, self._checks, folder_of(build)))
         result.rows["exceptions"], result.accepted = record_findings(
             build, run_id, at, findings.written(), accepted
         )
@@ -341,8 +348,6 @@ class Reconciling:
             observed.append((ops.ERP_FILE, self._erp_file.name))
         ops.record_observations(build, run_id, at, observed)
         ops.record_reconciled_reads(build, run_id)
-        build.execute(_AS_OF, [at, dates.today, dates.zone])
-        create_views(build)
         return result
 
 

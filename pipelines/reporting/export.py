@@ -24,7 +24,7 @@ import xlsxwriter
 from orderbridge.pipelines.import_file.result import ROWS_MAX, WORKBOOK_OPTIONS
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.descriptions import DESCRIBED_SCHEMAS, may_be_personal
-from orderbridge.pipelines.warehouse.sql import sql_name
+from orderbridge.pipelines.warehouse.sql import failure_words, is_one_select, sql_name
 from orderbridge.sources.disk import disk_errors, replace_file
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import csv_lines, neutralize, neutralize_column
@@ -156,8 +156,7 @@ def _query(
         raise UsageError(f"there is no table {what} in the warehouse", hint)
     sql = f"FROM {sql_name(*what.split('.'))}" if what in tables else what
     try:
-        statements = warehouse.extract_statements(sql)
-        if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        if not is_one_select(warehouse, sql):
             raise UsageError("one SELECT is expected", 'Such as "SELECT * FROM bi.orders"')
         return warehouse.sql(sql)
     except duckdb.Error as error:
@@ -166,17 +165,10 @@ def _query(
 
 
 def _failed(error: duckdb.Error, *, has_personal: bool) -> UsageError:
-    """The words of DuckDB about the statement, but none about values: these may be personal data."""
-    is_about_names = isinstance(error, duckdb.BinderException | duckdb.CatalogException)
-    if not is_about_names and not isinstance(error, duckdb.ParserException):
-        return UsageError(
-            f"the query failed: {type(error).__name__}",
-            "Its message is not shown, because it may repeat values. Try the query in DuckDB.",
-        )
     hint = "docs/data-dictionary.md has tables and columns."
-    if is_about_names and not has_personal:
+    if isinstance(error, duckdb.BinderException | duckdb.CatalogException) and not has_personal:
         hint = f"If that column may hold personal data: --personal. {hint}"
-    return UsageError(str(error).splitlines()[0], hint)
+    return UsageError(f"the query failed: {failure_words(error)}", hint)
 
 
 def _as_texts(

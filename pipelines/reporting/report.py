@@ -24,7 +24,7 @@ from orderbridge.pipelines.warehouse.marks import MARK
 from orderbridge.pipelines.warehouse.sql import Rows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.disk import PRIVATE_FILE, disk_errors, replace_file
-from orderbridge.transforms.rules import RULES, SEVERITIES
+from orderbridge.transforms.rules import SEVERITIES, find_rule
 
 OUT_HINT: Final = "Name another file, in a writable folder: orderbridge report --out FILE"
 START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
@@ -75,7 +75,6 @@ def page(data: ReportData) -> str:
     for row in findings:
         by_severity[row["severity"]] += row["findings"]
         by_entity[row["entity"]] += row["findings"]
-    rules = {(rule.entity, rule.name): rule for rule in RULES}
     read = {row["resource"] for row in data.rows["lists"] if row["taken_at"] is not None}
     content = {
         "listed": {
@@ -99,7 +98,7 @@ def page(data: ReportData) -> str:
         ),
         # a warehouse written by another version may have other rules
         "rules": [
-            (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"]))
+            (row, find_rule(f"{row['entity']}.{row['rule']}"), anchor(row["entity"], row["rule"]))
             for row in findings
         ],
         "proven": [row["resource"] for row in data.rows["lists"] if row["is_proven"]],

@@ -22,7 +22,7 @@ from orderbridge.sources.disk import write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.ownership import check_private
 from orderbridge.sources.settings.root import find_root, read_toml
-from orderbridge.transforms.rules import RULES, Severity
+from orderbridge.transforms.rules import RULES, Severity, find_rule
 
 FILE: Final = "accepted.toml"
 COMPARED: Final = frozenset(
@@ -68,7 +68,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     up_to: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
-        if self.rule not in RULE_NAMES:
+        if find_rule(self.rule) is None:
             raise ValueError(f"there is no rule {self.rule!r}; the rules are in docs/rules.md")
         if not self.who.strip():
             raise ValueError("`who` must not be empty")

@@ -24,6 +24,11 @@ from orderbridge.transforms.rules import SEVERITIES, Severity
 _IS_KEPT: Final = """
     FROM duckdb_columns() SELECT 1
     WHERE schema_name = 'reconciled' AND table_name = 'exceptions' AND column_name = 'first_run_id'"""
+_TABLE: Final = """
+    CREATE TABLE IF NOT EXISTS reconciled.exceptions (
+        entity VARCHAR, entity_id VARCHAR, rule VARCHAR, severity VARCHAR, detail VARCHAR, is_accepted BOOLEAN);
+    ALTER TABLE reconciled.exceptions ADD COLUMN IF NOT EXISTS first_run_id VARCHAR;
+    ALTER TABLE reconciled.exceptions ADD COLUMN IF NOT EXISTS first_seen_at TIMESTAMPTZ"""
 _NEW: Final = """
     WITH runs AS (
         SELECT arg_min(run_id, rowid) AS first, arg_max(run_id, rowid) AS last FROM ops.control_totals
@@ -54,10 +59,17 @@ class NewFindings:
         return f"{self.severity} {self.entity}.{self.rule}: {self.detail or self.findings}"
 
 
+def prepare_findings(build: duckdb.DuckDBPyConnection) -> None:
+    """Makes the table of the findings where there is none yet, empty: the views read it."""
+    build.execute(_TABLE)
+
+
 def record_findings(
     build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, findings: str, accepted: Accepted
 ) -> tuple[int, int]:
     """Makes `reconciled.exceptions` of findings (SQL; the columns of `FINDINGS`), compared with those before.
+
+    `prepare_findings` was called.
 
     Returns:
         The number of all findings, and of those that are accepted.

@@ -7,11 +7,6 @@ CREATE OR REPLACE TEMP MACRO same_finding(entity, rule, entity_id, detail) AS
         regexp_replace(detail, '; (set [a-z_0-9.]+|to answer: orderbridge questions .+)$', ''),
         '(^|[^A-Za-z_])[0-9]+', '\1#', 'g')));
 
-CREATE TABLE IF NOT EXISTS reconciled.exceptions (
-    entity VARCHAR, entity_id VARCHAR, rule VARCHAR, severity VARCHAR, detail VARCHAR, is_accepted BOOLEAN);
-ALTER TABLE reconciled.exceptions ADD COLUMN IF NOT EXISTS first_run_id VARCHAR;
-ALTER TABLE reconciled.exceptions ADD COLUMN IF NOT EXISTS first_seen_at TIMESTAMPTZ;
-
 INSERT INTO ops.past_findings BY NAME
 SELECT entity, entity_id, rule, severity, detail, first_run_id, first_seen_at, last_run_id, {run} AS gone_run_id
 FROM reconciled.exceptions, (

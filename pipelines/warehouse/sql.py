@@ -46,6 +46,22 @@ def columns_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, s
     return {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
 
 
+def is_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
+    """Whether a text is one statement that only reads. Raises duckdb.ParserException."""
+    kinds = [statement.type for statement in connection.extract_statements(sql)]
+    return kinds == [duckdb.StatementType.SELECT]
+
+
+def failure_words(error: duckdb.Error) -> str:
+    """What DuckDB says about the names and the syntax of a statement; of other errors their kind alone.
+
+    The others may repeat values of rows, which are personal data.
+    """
+    if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException):
+        return str(error).splitlines()[0]
+    return f"{type(error).__name__}; its message is not shown, because it may repeat values"
+
+
 Rows = list[dict[str, Any]]
 """Rows of a query, by the names of its columns."""
 

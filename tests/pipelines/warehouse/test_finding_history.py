@@ -11,7 +11,12 @@ import pytest
 
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.accepted import Acceptance, Accepted
-from orderbridge.pipelines.warehouse.finding_history import in_words, new_findings, record_findings
+from orderbridge.pipelines.warehouse.finding_history import (
+    in_words,
+    new_findings,
+    prepare_findings,
+    record_findings,
+)
 
 START = datetime(2026, 5, 1, 3, tzinfo=UTC)
 PHONE, GONE = "customers.phone_without_digits", "orders.values_gone"
@@ -51,6 +56,7 @@ class Nights:
                     self.build, "coverage", run_id=run, resource=name, published=is_published
                 )
         ops.record_totals(self.build, run, "reconciled.customers", {"raw": 1})
+        prepare_findings(self.build)
         record_findings(self.build, run, at, "found", Accepted(accepted, at))
         ops.insert(self.build, "runs", run_id=run, ended_at=at)
         return in_words(new_findings(self.build))
