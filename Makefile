@@ -31,7 +31,7 @@ endif
 
 # a setting of the caller's for Python must not reach into the checks
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE
-.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit desk-tests duckdb2 ducklake orchestrators upgrades smoke soak mutants bench bench-accuracy bench-outside bench-setup docs site man audit sbom release format lock clean
+.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit desk-tests duckdb2 ducklake orchestrators upgrades smoke soak mutants bench bench-accuracy bench-outside bench-setup docs site audit sbom release format lock clean
 
 help:
 	@echo 'To use orderbridge:'
@@ -40,7 +40,6 @@ help:
 	@echo '  make demo       the whole bridge against the built-in sandbox; leaves demo/ to look at'
 	@echo '  make notebooks  the notebooks executed, of your warehouse or else the demo: notebooks/executed/*.html'
 	@echo '  make site       the documentation as a site in site/'
-	@echo '  make man        man pages of all commands, into dist/man/'
 	@echo '  make test       whether all is well here: lint, types, tests, and the command in an empty environment'
 	@echo '  make clean      remove what these targets made'
 	@echo 'To work on it: make help-dev'
@@ -189,9 +188,6 @@ $(AUDIT_VENV)/.requirements: requirements-build.txt requirements-audit.txt
 
 audit: $(AUDIT_VENV)/.requirements
 	.ci/audit $(AUDIT_VENV)/bin/pip-audit requirements.txt requirements-dev.txt requirements-audit.txt
-
-man: dev
-	$(PY) .ci/man dist/man
 
 release: dev
 	.ci/release $(PY)
