@@ -178,7 +178,8 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
         )
         escape = f"escaped by {detected.escape}" if detected.escape else "doubled in cells"
         yield "quote", f"{detected.quote or 'none'}, {escape}"
-        yield "line ends", ", ".join(detected.line_ends) or "none"
+        open_end = ", none after the last line" if detected.may_be_cut_off else ""
+        yield "line ends", f"{', '.join(detected.line_ends) or 'none'}{open_end}"
     yield (
         "header",
         f"line {detected.header_lines[0]}"

@@ -74,6 +74,10 @@ def open_inputs(
             "a stock that is as last confirmed is not sent, though orders may have lowered it: ask the platform what "
             "it does with a stock; to say so: orderbridge questions sources.legacy.stock_semantics"
         )
+    if table.format.may_be_cut_off:
+        notes.append(
+            f"line {table.format.lines}, the last one, has no line end: check that the file was not cut off there"
+        )
     notes += layout_notes(table)
     if mapping.doubtful:
         notes.append(_doubts(file, mapping))

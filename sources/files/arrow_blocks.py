@@ -165,8 +165,8 @@ class ArrowBlocks:
     def _are_rows(self, table: pa.Table, records: _Records, lines: _Places) -> bool:
         """Whether all records are rows: those of several lines, and unusual ones, are checked one by one."""
         is_long = np.diff(lines) > 1
-        is_second = lines[:-1] == self.shape.second_names
-        unusual = np.flatnonzero(unusual_rows(table.columns, self.shape) | is_long | is_second)
+        is_named = np.isin(lines[:-1], (self.shape.second_names, self.shape.cut_line))
+        unusual = np.flatnonzero(unusual_rows(table.columns, self.shape) | is_long | is_named)
         if not unusual.size:
             return True
         check = QuoteCheck(

@@ -105,6 +105,11 @@ class Text:
     is_assumed: bool = False
     has_signs: bool = False
 
+    @property
+    def ends_openly(self) -> bool:
+        """Whether the last of several lines has no line end."""
+        return bool(self.line_ends) and self.tail[-1] not in "\r\n"
+
     def blocks(self) -> Iterator[str]:
         """The text in blocks that end with a line end; only the last one may lack it."""
         rest = ""

@@ -7,7 +7,6 @@ choose one.
 
 from __future__ import annotations
 
-import csv
 import re
 import unicodedata
 from collections import Counter
@@ -20,12 +19,10 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.dialect import (
     DELIMITER,
     DELIMITERS,
-    Dialect,
     Record,
     is_blank,
     lines_of,
     looks_like_names,
-    reader,
     width_of,
 )
 from orderbridge.sources.files.model import DELIMITER_NAMES, MAX_COLUMNS, ReadOptions, Unclear
@@ -42,16 +39,8 @@ from orderbridge.sources.files.row_shape import (
 )
 from orderbridge.sources.words import number
 
-MAX_FOOTNOTES: Final = 20
 MAX_TITLES: Final = 20
-_DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")
-"""A delimiter of any kind, not a comma of prose or of a number."""
 _VALUES: Final = ("number", "date", "address")
-_CLOSING: Final = re.compile(
-    r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,}"
-    r"|\d+ (?:rows?|filas?|registros?|records?|zeilen?|lignes?|righe|linhas?))\b",
-    re.IGNORECASE,
-)
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _NUMBERED: Final = re.compile(
     r"(field|fld|column|col|campo|columna|coluna|colonna|colonne|champ|feld|spalte)[ _]?(\d+)",
@@ -225,16 +214,23 @@ def _typed(shape: RowShape, rows: list[Record], records: list[Record]) -> RowSha
 
 
 def _has_second_names(rows: list[Record], width: int) -> bool:
-    """Whether the first row fills all columns, and has no data in any of those with numbers, dates or codes."""
+    """Whether the first row has no data in any of the columns with numbers, dates or codes, and a text in one.
+
+    It fills all columns; or it has no code and nothing but words, where names go on: `Code;Name;Date` above `;;am`.
+    """
     first, *others = [row.cells or [] for row in rows[: TYPED_ROWS + 1]] or [[]]
     whole = [cells for cells in others if len(cells) >= width]
-    if len(whole) < 2 or len(first) < width or not all(first[:width]):
+    if len(whole) < 2 or len(first) < width:
         return False
     kinds = column_kinds(whole, width)
     types = column_types(kinds)
     steady = [at for at, found in enumerate(kinds) if 10 * found["text"] <= found.total() > 0]
+    has_words_only = not any(is_data(type_of(cell)) for cell in first[:width])
+    goes_on = 0 in steady and not first[0] and has_words_only
+    if not all(first[:width]) and not goes_on:
+        return False
     own = {at: type_of(first[at]) for at in steady}
-    has_other = any(kind == "text" or types[at] in _VALUES for at, kind in own.items())
+    has_other = any(kind == "text" or types[at] in _VALUES for at, kind in own.items() if kind)
     return len(steady) > 1 and has_other and all(not kinds[at][kind] for at, kind in own.items())
 
 
@@ -259,7 +255,10 @@ def _header(filled: list[Record], rows: list[list[str]]) -> int:
     width = _trimmed(rows, raw)
     few: list[Record] = []
     for at, cells in enumerate(rows):
-        if not width <= len(cells) <= raw or is_rule(cells) or is_units(cells):
+        # a delimiter may end the line of names alone
+        is_ended = len(cells) > raw and all(cells[:width]) and not any(cells[width:])
+        is_wide = width <= len(cells) <= raw or is_ended
+        if not is_wide or is_rule(cells) or is_units(cells):
             continue
         names = cells[:width]
         count = sum(map(bool, names))
@@ -445,56 +444,6 @@ def _numbered(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(columns), tuple(renamed)
 
 
-def footnotes(lines: Sequence[tuple[int, list[str] | None]], width: int) -> tuple[int, ...]:
-    """The lines at the end that are notes: text in the first cell only, after a blank line or with a closing word.
-
-    A note has no delimiter of any kind and is not like a code; what is otherwise shorter than a row is a broken row.
-    The cells of a line are None if they are uncertain. `Total;;` is a line of totals, not a note.
-    """
-    filled = [(line, cells) for line, cells in lines if cells is None or not is_blank(cells, width)]
-    begin = len(filled)
-    while begin > 1 and _may_be_note(filled[begin - 1][1], width):
-        begin -= 1
-    after_blank = False
-    notes: list[int] = []
-    for at in range(begin, len(filled)):
-        line, cells = filled[at]
-        after_blank = after_blank or filled[at - 1][0] < line - 1
-        is_closing = len(cells or ()) == 1 and _CLOSING.match((cells or [""])[0])
-        notes = [*notes, line] if after_blank or is_closing else []
-    return tuple(notes)
-
-
-def _may_be_note(cells: list[str] | None, width: int) -> bool:
-    if cells is None or not cells[0] or any(cells[1:]) or width < (2 if len(cells) == 1 else 3):
-        return False
-    text = cells[0].strip()
-    kind = type_of(text)
-    is_text = kind == "text" or (" " in text and kind not in ("number", "date"))
-    return is_text and not _DELIMITED.search(text) and text.count(",") != width - 1
-
-
-def text_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
-    """The number of characters at the end of a text that are no rows, and its footnotes; the last line is 1.
-
-    The first line of `tail` may be incomplete; the width includes empty cells at the end of each line.
-    """
-    texts = list(lines_of(tail))[1:][-2 * MAX_FOOTNOTES :]
-    lines = [(number, _cells(text, dialect)) for number, text in enumerate(texts)]
-    notes = footnotes(lines, width)
-    return sum(map(len, texts[notes[0] :])) if notes else 0, [len(texts) - line for line in notes]
-
-
-def _cells(line: str, dialect: Dialect) -> list[str] | None:
-    """The cells of a line; None if it may be within a quoted cell."""
-    if dialect.quote and line.count(dialect.quote) % 2:
-        return None
-    try:
-        return next(reader([line], dialect), [])
-    except csv.Error:
-        return None
-
-
 def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     """All checks of a header that was detected, not given; returns whether it is certainly a row.
 
@@ -559,10 +508,14 @@ def _check_lines_above(
     for record in above:
         filled, is_next = record.filled, record.last + 1 == header.line
         is_quoted = len(filled) == 1 and any(
-            filled[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS
+            filled[0].count(mark) - filled[0].count(f"{mark} ") >= width - 1 > 0
+            for mark in DELIMITERS
         )
         is_other = (
-            is_next and len(filled) > 1 and len(record.cells or ()) != len(header.cells or ())
+            is_next
+            and len(filled) > 1
+            and 2 * len(filled) >= width
+            and len(record.cells or ()) != len(header.cells or ())
         )
         is_metadata = has_labels(filled, width) or (
             looks_like_names(names) and any(type_of(cell) in _VALUES for cell in filled)

@@ -90,6 +90,7 @@ class DetectedFormat:
         has_signs: control characters are read as the signs that cp1252 has in their place.
         is_padded: white space, or a second delimiter, stands beside the delimiters and is not part of the cells.
         line_ends: those of LF, CRLF and CR that occur, including within cells.
+        may_be_cut_off: the last line has no line end, and nothing proves that its last cell is whole.
         sheets: all sheets of the workbook.
         hidden_rows: the number of rows that the sheet hides; they are read.
         merged_cells: the number of groups of merged cells; all but the first cell of each are empty.
@@ -112,6 +113,7 @@ class DetectedFormat:
     escape: str | None = None
     is_padded: bool = False
     line_ends: tuple[str, ...] = ()
+    may_be_cut_off: bool = False
     sheet: str | None = None
     sheets: tuple[str, ...] = ()
     hidden_rows: int = 0

@@ -23,8 +23,9 @@ from orderbridge.sources.files.dialect import (
     width_of,
 )
 from orderbridge.sources.files.encoding import read_text
+from orderbridge.sources.files.file_end import last_line_state, text_footnotes
 from orderbridge.sources.files.file_kinds import InputFile
-from orderbridge.sources.files.layout import check_single_column, detect_layout, text_footnotes
+from orderbridge.sources.files.layout import check_single_column, detect_layout
 from orderbridge.sources.files.model import DetectedFormat, ReadOptions
 from orderbridge.sources.files.text_table import TextTable
 
@@ -49,7 +50,14 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
         check_single_column(text.head)
     layout = detect_layout(records, options, skipped=(1,) if hints else ())
     shape = layout.shape
-    cut, from_end = text_footnotes(text.tail, dialect, len(shape.columns) + shape.surplus)
+    width = len(shape.columns) + shape.surplus
+    cut, from_end = text_footnotes(text.tail, dialect, width)
+    end = "whole"
+    if text.ends_openly and not cut:
+        rows = [record.cells or [] for record in records if record.last < text.lines]
+        end = last_line_state(text.tail, dialect, rows, width)
+    if end == "cut off":
+        shape = shape._replace(cut_line=text.lines)
     detected = DetectedFormat(
         kind="text",
         **layout.found(),
@@ -64,6 +72,7 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
         escape=dialect.escape,
         is_padded=dialect.is_padded or bool(dialect.separator),
         line_ends=text.line_ends,
+        may_be_cut_off=end == "unknown",
     )
     text = replace(text, chars=text.chars - cut)
     return TextTable(

@@ -26,19 +26,27 @@ _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _CODE: Final = re.compile(r"\S*\d\S*")
 _TOTALS: Final = re.compile(
     r"\W*(?:(?:grand|gran) )?(?:sub-?|sous-|zwischen)?"
-    r"(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|insgesamt|summe|totale|somme|soma)\b[^\d\W]*"
+    r"(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|insgesamt|summe|totale|somm[ae]|soma)\b[^\d\W]*"
     r"(?: (?:general|records|registros|rows|filas|final))?\W*|\W*sub-?total\b.*",
     re.IGNORECASE,
 )
 _TOTALS_OF: Final = re.compile(
-    r"\W*(?:total(?:es)?|suma|summe|totale|somme|soma)\b.+", re.IGNORECASE
+    r"\W*(?:(?:grand|gran) )?(?:sub-?|sous-|zwischen|gesamt)?"
+    r"(?:total(?:es|e)?|suma|(?:ins)?gesamt|summe|somm[ae]|soma)\b.+",
+    re.IGNORECASE,
 )
+_NO_NAME: Final = re.compile("total|gesamt|zwischensumme", re.IGNORECASE)
+"""A word of totals that is no name either, as Suma and Somme are."""
 _TOTALS_REASON: Final = (
     "looks like a line of totals: remove it, or set in the mapping, under [rows]: "
     'totals = "skip" or "keep"'
 )
 _SECOND_NAMES: Final = (
     "has no number, date or code in any column that has them, as a second line of names; remove it"
+)
+_CUT_OFF: Final = (
+    "the last line of the file has no line end, and its last cell is not like those of the other rows: the file seems "
+    "to be cut off; export it again"
 )
 _AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
 _RULE: Final = re.compile(r"[-=_+]{2,}")
@@ -115,6 +123,7 @@ class RowShape(NamedTuple):
         steady: the columns with numbers, dates or codes in nine of ten of the first rows.
         header: the last line of the header; 0 without one, so that names may only come with another table.
         second_names: the line of further names right after the header; 0 for none.
+        cut_line: the last line, if it is cut off; 0 for none.
         titles: the cells of lines above the header that are as wide as a row, such as titles of a page.
     """
 
@@ -127,6 +136,7 @@ class RowShape(NamedTuple):
     header: int = 0
     keeps_totals: bool = False
     second_names: int = 0
+    cut_line: int = 0
     titles: tuple[tuple[str, ...], ...] = ()
 
     def fit(
@@ -188,9 +198,12 @@ class RowShape(NamedTuple):
         if marks and cells[0].startswith(BYTE_ORDER_MARK):
             reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
             return "byte_order_mark", reason
+        if line == self.cut_line:
+            return "torn", _CUT_OFF
         if line == self.second_names:
             return "repeated_header", _SECOND_NAMES
-        has_totals = is_totals(cells)
+        has_codes = bool(self.types) and is_data(self.types[0])
+        has_totals = is_totals(cells, has_codes=has_codes)
         if has_totals and not self.keeps_totals:
             return "totals", _TOTALS_REASON
         if self.titles and tuple(cells) in self.titles:
@@ -309,19 +322,24 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
     return unusual
 
 
-def is_totals(cells: Sequence[str]) -> bool:
-    """Whether a line has totals: a word such as Total, and amounts or empty cells next to it."""
+def is_totals(cells: Sequence[str], *, has_codes: bool = False) -> bool:
+    """Whether a line has totals: a word such as Total, and amounts or empty cells next to it.
+
+    A name such as Suma may be one of a product, unless the first column has codes and the word is in it.
+    """
     name, *others = [cell.strip() for cell in cells if cell.strip()] or [""]
-    is_total, is_total_of = _TOTALS.fullmatch(name), _TOTALS_OF.fullmatch(name)
+    is_total = _TOTALS.fullmatch(name) is not None
+    is_total_of = not is_total and _TOTALS_OF.fullmatch(name) is not None
     if not (is_total or is_total_of) or not all(map(_AMOUNT.fullmatch, others)):  # a name or a code
         return False
+    is_first = cells[0].strip() == name
+    if has_codes and is_first and (is_total or others):
+        return True
     is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
-    is_dense = bool(others) and "total" in name.lower() and cells[0].strip() == name
-    is_of_all = is_dense and ":" in name
-    return bool(
-        (is_total and (is_sparse or is_dense))
-        or (is_total_of and (is_of_all or (is_sparse and others)))
-    )
+    is_dense = bool(others) and is_first and _NO_NAME.search(name) is not None
+    if is_total:
+        return is_sparse or is_dense
+    return (is_dense and ":" in name) or (is_sparse and bool(others))
 
 
 def is_units(cells: Sequence[str]) -> bool:

@@ -26,8 +26,9 @@ from python_calamine import SheetVisibleEnum as Visible
 
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.dialect import Record
+from orderbridge.sources.files.file_end import MAX_FOOTNOTES, footnotes
 from orderbridge.sources.files.file_kinds import InputFile
-from orderbridge.sources.files.layout import MAX_FOOTNOTES, detect_layout, footnotes
+from orderbridge.sources.files.layout import detect_layout
 from orderbridge.sources.files.model import (
     LINE_COLUMN,
     CellRules,

@@ -53,6 +53,11 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
       )),
     (f"x;y\n{ROWS}", "header_row=2 delimiter=;", {"rows": [3, 4], "preamble": (1,)}),
     ("code;name;city;note\n1;x;y\n2;x;y\n3;x;y\n", "", {"error": "line 1 looks like the header, but has 4 cells"}),
+    # not titles above names of texts, nor names that alone end with a delimiter
+    *((f"{above}Nombre;Color;Talla;Forma;Marca{end}\n" + "Perno;rojo;;largo;ACME\nClavo;azul;grande;;Gym\n" * 2, "",
+       {"columns": "Nombre,Color,Talla,Forma,Marca", "rejected": "", "rows": [*range(2 + lines, 6 + lines)]})
+      for above, lines in (("", 0), ("Lista;ACME\n", 1), ('"Lista: pernos; clavos; tuercas; rojos; azules"\n', 1))
+      for end in ("", ";", ";;")),
     ("DATETIME,Qty,Amount\n28/01/2018,00:00,2,\n29/01/2018,00:05,3,\n30/01/2018,10:00,4,\n", "",
      {"error": "line 1, the header, has 3 names, but most rows have 4 cells … --header-row 1"}),
     ('Código;"Nom"bre;PVP\n' + ROWS, "quote=none", {"error": "line 1, the header, has a quote that does not enclose"}),
@@ -241,6 +246,11 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
       for total in ("TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1",
                     "Subtotal rojo;;;", "Total azul;;;1.003,55 €", "Total azul y verde;;;7", "Sous-total;;;7",
                     "Zwischensumme;;;7", "Soma;;;7", "TOTAL;3;4;1.234,50 €", "Subtotal;7;;12")),
+    *((f"Código;Nombre;PVP\nA1;Perno;1,50\nA2;Tuerca;2,50\n{total}\nA4;Clavo;1,00\n", "", {"rejected": "4 totals"})
+      for total in ("Somma;;9", "Summe;;", "Soma;3;9", "Sous-total Écrou;;9", "Insgesamt Rohr;;9",
+                    "Subtotale Viti;;9")),
+    *((f"Nombre;Alto;Peso\nPerno;1,50;2\nTuerca;2,50;3\n{row}\nClavo;1,00;4\n", "", {"rejected": rejected})
+      for row, rejected in (("Suma;12;3", ""), ("Summe Rohr;;9", ""), ("Gesamtsumme;12;3", "4 totals"))),
     ("code;name;city;phone\n1;Ana;Vic;600\nTotal;Total SL;Reus;\n2;Eva;Olot;601\n", "", {"rejected": ""}),
     ("code;name;city;phone\n1;Ana;Vic;600\nTotal;;;\n2;Eva;Olot;601\n", "totals=keep", {"rejected": ""}),
     *((f"Marca;Nombre;Código;Color;PVP\nA;x;A1;rojo;1\n{row}\nB;x;A2;rojo;2\n", "", {"rejected": ""})
@@ -253,6 +263,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     *((f"Código;Nombre;PVP;Alta\n{line}\n" + "A01;Perno;1,50;01/02/2025\n" * rows, "", {"rejected": rejected})
       for line, rejected in (("FLD_CODE;FLD_NAME;FLD_PRICE;FLD_DATE", "2 repeated_header"),
                              ("(1);comercial;de venta;(1)", "2 repeated_header"),
+                             (";comercial;;de alta", "2 repeated_header"), (";comercial;1,50;de alta", ""),
                              *((row, "") for row in ("VARIOS;Perno;gratis;01/02/2025", "VARIOS;Perno;1,50;nunca",
                                                      "VARIOS;;gratis;nunca")))
       for rows in (3, 300)),
@@ -356,3 +367,29 @@ def test_a_blank_line_at_the_end_of_a_block_ends_the_table(
     for size in range(60, 90):
         monkeypatch.setattr(encoding, "CHUNK_BYTES", size)
         assert "two tables: line 6 has names" in error_of(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("last", "count", "rejected", "is_noted"),
+    [
+        ("A99;Clavo;12", 60, "62 torn", False),
+        ("A99;Clavo;12.5", 60, "62 torn", False),
+        ("A99;Clavo;", 60, "62 torn", False),
+        ("A99;Cla", 60, "62 too_short", False),
+        ("A99;Clavo;1250.75", 60, "", False),
+        ('A99;Clavo;"12.5"', 60, "", False),
+        ("A99;Clavo;12\n", 60, "", False),
+        ("A99;Clavo;12", 20, "", True),
+        ("A99;12.50;Cla", 60, "", True),
+        ("\nTotal registros: 60", 60, "", False),
+    ],
+)
+def test_a_last_line_without_an_end_is_rejected_where_it_is_cut_and_noted_where_it_may_be(
+    tmp_path: Path, last: str, count: int, rejected: str, is_noted: bool
+) -> None:
+    lines = [f"A{n:02};Perno {n * n};{n * 7}.50" for n in range(count)]
+    if last.endswith("Cla") and ".50;" in last:
+        lines = [f"A{n:02};{n * 7}.50;Perno {n * n}" for n in range(count)]
+    text = "\n".join(["Código;Nombre;PVP", *lines, last])
+    check(tmp_path, text, rejected=rejected)
+    assert table(tmp_path, text).format.may_be_cut_off is is_noted
