@@ -25,7 +25,7 @@ COMMAND_GROUPS: Final = {
     "Every week": ("init", "run", "status", "import_file", "questions", "answer", "desk", "report"),
     "Steps of run and import": ("pull", "reconcile", "plan", "push", "verify"),
     "Files": ("preview", "template", "export"),
-    "Trouble and trying": ("check", "settle", "demo", "sandbox"),
+    "Trouble and trying": ("check", "settle", "diff", "demo", "sandbox"),
     "For other systems": ("views",),
     "Replaced by questions and answer, kept for one version": ("accept", "review", "schema"),
 }

@@ -25,6 +25,7 @@ from orderbridge.pipelines.warehouse.failure import (
     record_failure,
     record_unfinished_copy,
 )
+from orderbridge.pipelines.warehouse.versions import keep_version
 from orderbridge.sources import __version__
 from orderbridge.sources.settings import warehouse_settings
 
@@ -80,6 +81,8 @@ class WarehouseRun:
             note = record_failure(path, self.command, self.started_at, self.run_id)
             with note, marked_published(lambda: build.is_published):
                 build.start()
+                if self._settings.keep:
+                    keep_version(path, self._settings.keep)
                 try:
                     yield build
                 finally:

@@ -449,6 +449,11 @@ class WarehouseSettings(Section, prefix="warehouse."):
         "file of the warehouse, in a folder that exists",
         default=Path("warehouse.duckdb"),
     )
+    keep: int = setting(
+        checks.whole_number(0, 366),
+        "earlier versions of that file to keep beside it, for `orderbridge diff`; each takes its whole size",
+        default=0,
+    )
     destination: str | None = setting(
         checks.text("the name of a dlt destination"),
         "dlt destination that gets a copy of each published version; its address is a setting of dlt",
