@@ -116,7 +116,8 @@ def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_th
             "check",
         ):
             shell.run(line)
-        shell.run(f"reconcile --erp-customers {INPUT} --erp-result comparison.xlsx", (0, 5, 9))
+        comparison = f"reconcile --erp-customers {INPUT} --erp-result comparison.xlsx"
+        shell.run(comparison, (0, 5, 9), WAREHOUSE__KEEP="1")
         shell.run(f"preview {INPUT} --csv clean.csv")
         shell.run(f"plan customers {INPUT} --passwords file --out plan-1")
         shell.killed("push plan-1 --yes --accept-unproven", at=".ledger.sqlite.walk/*")
