@@ -22,7 +22,7 @@ from orderbridge.transforms.chance import Share
 from orderbridge.transforms.currencies import CURRENCIES
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
 from orderbridge.transforms.keys import clean_text
-from orderbridge.transforms.numbers import NotationEvidence
+from orderbridge.transforms.numbers import COMMA, POINT, Notation, NotationEvidence, plain_numbers
 
 _DOUBLE: Final = pa.float64()
 SCALARS: Final = (TEXT, BIGINT, MONEY, _DOUBLE)
@@ -41,10 +41,7 @@ _EXAMPLES: Final = 3
 _LOOKED_AT: Final = 100
 _EXAMPLE: Final = re.compile(r"[\w.,:+/-]{1,32}|[0-9][\w .,:+/-]{1,31}")
 """A value that can be shown: a number, code, time or word; neither an e-mail address nor a name of several words."""
-_THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}\.[0-9]{3}"
-_WITH_COMMA: Final = r"-?([0-9]{1,20}|[0-9]{1,3}(\.[0-9]{3}){1,6}),[0-9]+"
-"""An amount with a decimal comma, and with or without points between thousands."""
-_THOUSANDS: Final = r"-?[1-9][0-9]{0,2}(\.[0-9]{3}){1,6}"
+_THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}[.,][0-9]{3}"
 
 
 class RawColumns(Protocol):
@@ -96,14 +93,14 @@ class AmountEvidence:
     Attributes:
         certain: how many values of listed orders are decimal numbers in any notation.
         either: how many are texts such as `1.234`, which may be thousands or decimals.
-        with_comma: how many have a decimal comma.
+        written: how many are numbers in each of the two notations.
     """
 
     def __init__(self) -> None:
-        self._notation = NotationEvidence()
+        self._evidence = NotationEvidence()
         self.certain = 0
         self.either = 0
-        self.with_comma = 0
+        self.written: Counter[Notation] = Counter()
 
     def add(self, values: Column[Any], others: Column[Any] | None = None) -> None:
         """Examines values of any type; others, of orders that are missing, prove a notation and are not counted."""
@@ -112,36 +109,28 @@ class AmountEvidence:
             return
         texts = texts_of(values)
         for examined in (texts, *([] if others is None else [texts_of(others)])):
-            self._notation.add(array(examined))
-        either = int(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False).sum())
-        self.either += either
-        self.with_comma += int(texts.str.fullmatch(_WITH_COMMA).fillna(False).sum())
-        self.certain += int(_amounts(texts).count()) - either
+            self._evidence.add(array(examined))
+        is_either = texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
+        self.either += int(is_either.sum())
+        self.certain += int(_amounts(texts.mask(is_either)).count())
+        for notation in (COMMA, POINT):
+            self.written[notation] += int(_amounts(_plain(texts, notation)).count())
 
     @property
-    def is_point(self) -> bool:
-        """Whether a decimal point is proven, and no decimal comma."""
-        return self._notation.proof == "point"
+    def notation(self) -> Notation | None:
+        """The notation that is proven; None where none is."""
+        return {"comma": COMMA, "point": POINT}.get(self._evidence.proof)
 
     @property
     def is_ambiguous(self) -> bool:
         """Whether there are texts such as `1.234`, and none proves a decimal point or comma."""
-        return bool(self.either) and self._notation.proof == "ambiguous"
-
-    @property
-    def is_comma(self) -> bool:
-        """Whether a decimal comma is proven, and no decimal point."""
-        return self._notation.proof == "comma"
+        return bool(self.either) and self._evidence.proof == "ambiguous"
 
     @property
     def readable(self) -> int:
         """How many values of listed orders can be read."""
-        count = self.certain
-        if self.is_point or self.is_comma:
-            count += self.either
-        if self.is_comma:
-            count += self.with_comma
-        return count
+        notation = self.notation
+        return self.certain if notation is None else max(self.certain, self.written[notation])
 
 
 class ColumnFacts:
@@ -245,9 +234,9 @@ def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column
     """Numbers and texts of numbers as MONEY, null where they are none or have more than 20 digits before the point.
 
     Each number of JSON is read, with an exponent or many decimals too; beyond nine decimals it is rounded half up. A
-    double is taken as the shortest decimal that it is read from. Texts such as `1.234` are null unless the column
-    proves a decimal point or comma, those such as `1.234,50` unless it proves a comma; `evidence` is that of the column
-    that these values are a part of, None: they are all of it.
+    double is taken as the shortest decimal that it is read from. Texts such as `1.234`, `1.234,50` and `1,234.50` are
+    null unless the column proves a decimal point or comma; `evidence` is that of the column that these values are a
+    part of, None: they are all of it.
     """
     kind = array(values).type
     if kind == BOOLEAN:
@@ -260,18 +249,17 @@ def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column
         if evidence is None:
             evidence = AmountEvidence()
             evidence.add(values)
-        if evidence.is_comma:
-            texts = _with_point(texts)
-        elif not evidence.is_point:
+        if evidence.notation is None:
             texts = texts.mask(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False))
+        else:
+            texts = _plain(texts, evidence.notation)
     return _amounts(texts)
 
 
-def _with_point(texts: Column[Any]) -> Column[Any]:
-    """Amounts of a column that proves a decimal comma, with a decimal point; other texts as they are."""
-    is_written_so = texts.str.fullmatch(f"{_WITH_COMMA}|{_THOUSANDS}").fillna(False)
-    with_point = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-    return texts.where(~is_written_so, with_point)
+def _plain(texts: Column[Any], notation: Notation) -> Column[Any]:
+    """Numbers of a notation with a decimal point and no separator of thousands; other texts as they are."""
+    numbers, _ = plain_numbers(array(texts), notation)
+    return column(numbers, texts.index).fillna(texts)
 
 
 def _amounts(texts: Column[Any]) -> Column[Any]:
