@@ -173,8 +173,12 @@ class Cancellation:
         return [name for name, kind in self.witnesses.items() if kind == "test"]
 
     def with_payments(self, name: str, words: Collection[str]) -> Cancellation:
-        """The same with a column of the states of payments, if one of its words says that they went back."""
-        if not any(means_cancelled(word, "payment") for word in words):
+        """The same with a column of the states of payments, if one of its words says that they went back.
+
+        Where the status alone decides, that is not looked at.
+        """
+        says_something = any(means_cancelled(word, "payment") for word in words)
+        if self.is_status_alone or not says_something:
             return self
         return replace(self, witnesses={**self.witnesses, name: "payment"}, nested=name)
 

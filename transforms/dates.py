@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from orderbridge.transforms.chance import Share
 from orderbridge.transforms.date_forms import (
     NO_SPAN,
     SHARE_MIN,
@@ -53,6 +54,7 @@ UNREAD_FORMS: Final = frozenset({"ambiguous", "mixed", "unknown"})
 """Forms of columns whose texts all stay unread."""
 OFFSET_MAX: Final = timedelta(hours=14)
 """How far from UTC a time without an offset may have been written."""
+_NONE: Final = Share(0, 0)
 _NO_TIME: Final = np.iinfo(np.int64).min
 _SPACES: Final = "[\u00a0\u2009\u202f]"
 """Spaces that spreadsheets and browsers write before AM and PM."""
@@ -150,12 +152,14 @@ class ReadDates:
         column: as the platform names it.
         form, evidence: see `DateColumn`.
         naive_count: times of day without an offset, which no time zone was given for.
+        midnights: those at midnight in UTC, of all with an offset; none where that is not looked at.
     """
 
     column: str
     form: Form
     evidence: str
     naive_count: int
+    midnights: Share = _NONE
 
 
 class DateEvidence:

@@ -200,7 +200,8 @@ def orders_part(
     form: ColumnForm,
     context: DateContext,
     gap: str,
-    day_zone: str | None = None,
+    *,
+    are_dates: bool = False,
 ) -> Part:
     """Reconciles any of the orders.
 
@@ -211,7 +212,7 @@ def orders_part(
         form: of the column of dates, as all of them prove it.
         context: columns of dates named `…_gmt` or `…_utc` are in UTC, whatever its time zone.
         gap: why other customers than the known ones may be listed; empty where these are proven to be all.
-        day_zone: the time zone of days: UTC for a column that `has_midnights_only`.
+        are_dates: orders at midnight in UTC have a date, which is the same in every zone.
 
     Returns:
         The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
@@ -220,6 +221,10 @@ def orders_part(
     is_in_utc = choice.is_in_utc or is_named_utc(fields.ordered_at or "")
     timezone = "UTC" if is_in_utc else context.timezone
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, form)
+    days = local_days(dates.at, context.zone)
+    if are_dates:
+        is_date = is_midnight_in_utc(_texts(rows, "ordered_at"))
+        days = days.where(~is_date, local_days(dates.at, None))
     total = (
         money(rows["total"], choice.amounts)
         if "total" in rows
@@ -254,7 +259,7 @@ def orders_part(
         is_sale=_is_of_class(status_class, ("sale",)),
         currency=currency,
         refunded=refunded,
-        ordered_date=local_days(dates.at, day_zone).fillna(dates.doubled_day),
+        ordered_date=days.fillna(dates.doubled_day),
     )
     looked_at = {
         "customer_id": "customer_status",
@@ -310,9 +315,9 @@ def is_named_utc(column: str) -> bool:
     return column.endswith(_UTC_NAMES)
 
 
-def has_midnights_only(texts: Column[Any]) -> bool:
-    """Whether each of the times is midnight in UTC: the column holds dates, which are the same day in every zone."""
-    return bool(texts.dropna().str.fullmatch(_MIDNIGHT_IN_UTC).all())
+def is_midnight_in_utc(texts: Column[Any]) -> Column[Any]:
+    """Whether each time is midnight in UTC, as platforms write a date; not so for nulls."""
+    return texts.str.fullmatch(_MIDNIGHT_IN_UTC).fillna(False)
 
 
 def _charges(rows: pd.DataFrame, choice: FieldChoice) -> dict[str, Column[Any]]:

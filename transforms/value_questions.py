@@ -19,6 +19,8 @@ LOGIN_MODE: Final = "sources.legacy.login_mode"
 DATE_ORDER: Final = "reconcile.date_order"
 TIMEZONE: Final = "reconcile.timezone"
 CLOCK: Final = "reconcile.order_clock"
+DATES: Final = "dates"
+"""The answer to `CLOCK` that orders at midnight in UTC have a date and no time."""
 COUNTRY: Final = "reconcile.country"
 CURSOR_AFTER_END: Final = "sources.http.cursor_after_end"
 EMPTY_ARRAY: Final = "sources.http.empty_array"
@@ -112,6 +114,30 @@ def clock_question(
         for clock, share in nights.items()
     ]
     return question(Evidence(CLOCK, tuple(choices), "local"), answer)
+
+
+def dates_question(midnights: Share, zone: str, answer: Answer | None) -> Question | None:
+    """The question whether times at midnight in UTC are dates; None where few are so, or the zone is UTC.
+
+    Dates are the same day in every zone. That all times are midnights proves it; one with a time does not end it.
+
+    Args:
+        midnights: how many orders are at midnight in UTC.
+        zone: of the reports.
+        answer: in force.
+    """
+    are_all = midnights.hits == midnights.rows > 0
+    if zone == _UTC or (not are_all and (answer is None or answer.value != DATES)):
+        return None
+    words = f"{midnights.hits} of {midnights.rows} orders are at midnight in UTC"
+    against = ""
+    if answer is not None and answer.value == DATES and is_broken(midnights, answer.share):
+        against = f"{DATES} is kept, but {words}"
+    dates = Choice(DATES, words, midnights, against)
+    local = Choice("local", f"they are times, and their days are those of {zone}")
+    return question(
+        Evidence(CLOCK, (dates, local), DATES if are_all else None, is_proven=are_all), answer
+    )
 
 
 def order_question(read: Mapping[str, ReadDates], answer: Answer | None) -> Question | None:

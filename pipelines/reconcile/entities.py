@@ -64,6 +64,7 @@ from orderbridge.transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from orderbridge.transforms.promotions import promotions
 from orderbridge.transforms.statuses import STATUSES
 from orderbridge.transforms.total_candidates import SUM_OF_LINES
+from orderbridge.transforms.value_questions import CLOCK
 
 
 @dataclass(slots=True)
@@ -210,7 +211,10 @@ def _orders(inputs: StepInputs) -> Entity:
         if choice.fields.total == SUM_OF_LINES:
             sum_lines(raw.name, raw_lines, read)
     gap = inputs.coverage_gap("customers", "orders")
-    dates, inputs.unknown = reconcile_orders(raw, choice, customers, inputs.dates, gap)
+    clock = answers.get(CLOCK)
+    dates, inputs.unknown = reconcile_orders(
+        raw, choice, customers, inputs.dates, gap, None if clock is None else clock.value
+    )
     inputs.questions.add(statuses.question())
     left = statuses.left_revenue()
     inputs.findings.add(left.findings())

@@ -31,7 +31,13 @@ from orderbridge.pipelines.warehouse.recent_rows import (
 from orderbridge.pipelines.warehouse.sql import sql_name
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.customer_index import CustomerIndex
-from orderbridge.transforms.dates import UNREAD_FORMS, DateContext, DateEvidence, ReadDates
+from orderbridge.transforms.dates import (
+    UNREAD_FORMS,
+    ColumnForm,
+    DateContext,
+    DateEvidence,
+    ReadDates,
+)
 from orderbridge.transforms.findings import FINDINGS, table_finding
 from orderbridge.transforms.frames import TEXT, frame, from_arrow
 from orderbridge.transforms.keys import BOOKKEEPING
@@ -47,7 +53,7 @@ from orderbridge.transforms.orders import (
     UNKNOWN_STATUS,
     WITNESS,
     OrderCustomers,
-    has_midnights_only,
+    is_midnight_in_utc,
     order_customers,
     orders_findings,
     orders_part,
@@ -55,6 +61,7 @@ from orderbridge.transforms.orders import (
 )
 from orderbridge.transforms.questions import Answer
 from orderbridge.transforms.total_candidates import SUM_OF_LINES
+from orderbridge.transforms.value_questions import DATES
 
 COMPARED_ROWS: Final = 20_000
 """So many orders are compared with their lines."""
@@ -219,6 +226,7 @@ def reconcile_orders(
     customers: OrderCustomers,
     context: DateContext,
     coverage_gap: str = "",
+    clock: str | None = None,
 ) -> tuple[ReadDates, Mapping[str, str]]:
     """Makes `reconciled.orders`.
 
@@ -228,57 +236,26 @@ def reconcile_orders(
         customers: what `match_customers` found. `temp.order_line_sums` is made where the total is that of the lines.
         context: see `orders_part`.
         coverage_gap: `gap` there.
+        clock: by which clock their times are, or that midnights are dates; None: it is not known.
 
     Returns:
         How their dates were read; why customers, dates or totals are not known, by field.
     """
-    tables, names, unknown = orders.tables, choice.fields.columns(), dict(choice.unknown)
-    if customers.unknown:
-        unknown["customer_id"] = f"customer_id: {customers.unknown}"
-    dates = DateEvidence(context.order)
-    is_sum = names.get("total") == SUM_OF_LINES
-    read = {
-        name: f"{sql_name(column)} AS {name}"
-        for name, column in names.items()
-        if name != "customer_id" and column != SUM_OF_LINES
-    }
-    day_zone = "UTC"
-    for part in tables.read({orders.name: read["ordered_at"]}) if "ordered_at" in read else ():
-        texts = texts_of(part["ordered_at"])
-        dates.add(texts)
-        if not has_midnights_only(texts):
-            day_zone = context.zone
+    tables = orders.tables
+    column = choice.fields.ordered_at
+    dates, midnights = _examined_dates(orders, column, context)
     form = dates.form()
-    if form.form in UNREAD_FORMS:
-        unknown["ordered_at"] = (
-            f"ordered_at: {names['ordered_at']} is {form.form}: no form of its dates is proven"
-        )
-    if choice.amounts.is_ambiguous:
-        unknown["total"] = f"total: {names['total']} has texts such as 1.234"
-    unknown["order_status"] = UNKNOWN_STATUS
+    are_dates = clock == DATES or (clock is None and midnights.hits == midnights.rows)
+    unknown = _unknown(choice, customers, form)
     task = partial(
         orders_part,
         choice=replace(choice, unknown=unknown),
         form=form,
         context=context,
         gap=coverage_gap,
-        day_zone=day_zone,
+        are_dates=are_dates,
     )
-    said = [
-        f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}"
-        for name in choice.cancellation.witnesses
-        if name != choice.cancellation.nested
-    ]
-    sides = {
-        orders.name: ", ".join(["id", _IS_MISSING, *read.values(), *said]),
-        "temp.order_customers": ", ".join(ORDER_CUSTOMERS),
-    }
-    if is_sum:
-        sides["temp.order_line_sums"] = "total"
-    if choice.has_refunds:
-        of_payments = f"{WITNESS}{choice.cancellation.nested}"
-        sides["temp.order_refunds"] = f"refunded, state AS {sql_name(of_payments)}"
-    made, counts = tables.fill(ORDERS, task, tables.read(sides))
+    made, counts = tables.fill(ORDERS, task, tables.read(_sides(orders, choice)))
     tables.findings.add(orders_findings(counts, choice, form, coverage_gap))
     passed_on = sorted(name for name in orders.kinds if name not in ("id", *BOOKKEEPING))
     raw = [
@@ -291,5 +268,54 @@ def reconcile_orders(
         f"FROM {orders.name} o POSITIONAL JOIN {made} f"
     )
     tables.build.execute("DROP TABLE temp.order_customers")
-    column = names.get("ordered_at", "")
-    return ReadDates(column, form.form, form.evidence, counts["zone_unknown"]), unknown
+    naive = counts["zone_unknown"]
+    return ReadDates(column or "", form.form, form.evidence, naive, midnights), unknown
+
+
+def _examined_dates(
+    orders: RawOrders, column: str | None, context: DateContext
+) -> tuple[DateEvidence, Share]:
+    """What the column of dates proves about its form, and how many of its times are at midnight in UTC."""
+    dates = DateEvidence(context.order)
+    midnights = times = 0
+    for part in () if column is None else orders.parts([column]):
+        texts = texts_of(part[column])
+        dates.add(texts)
+        midnights += int(is_midnight_in_utc(texts).sum())
+        times += int(texts.count())
+    return dates, Share(midnights, times)
+
+
+def _unknown(choice: FieldChoice, customers: OrderCustomers, form: ColumnForm) -> dict[str, str]:
+    """Why customers, dates, totals or statuses are not known, by field."""
+    fields = choice.fields
+    unknown = dict(choice.unknown)
+    if customers.unknown:
+        unknown["customer_id"] = f"customer_id: {customers.unknown}"
+    if form.form in UNREAD_FORMS:
+        unknown["ordered_at"] = (
+            f"ordered_at: {fields.ordered_at} is {form.form}: no form of its dates is proven"
+        )
+    if choice.amounts.is_ambiguous:
+        unknown["total"] = f"total: {fields.total} has texts such as 1.234"
+    unknown["order_status"] = UNKNOWN_STATUS
+    return unknown
+
+
+def _sides(orders: RawOrders, choice: FieldChoice) -> dict[str, str]:
+    """The tables that orders are made from, side by side, with their columns (SQL)."""
+    cancellation = choice.cancellation
+    read = ["id", _IS_MISSING]
+    for name, column in choice.fields.columns().items():
+        if name != "customer_id" and column != SUM_OF_LINES:
+            read.append(f"{sql_name(column)} AS {name}")
+    for name in cancellation.witnesses:
+        if name != cancellation.nested:
+            read.append(f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}")
+    sides = {orders.name: ", ".join(read), "temp.order_customers": ", ".join(ORDER_CUSTOMERS)}
+    if choice.fields.total == SUM_OF_LINES:
+        sides["temp.order_line_sums"] = "total"
+    if choice.has_refunds:
+        of_payments = f"{WITNESS}{cancellation.nested}"
+        sides["temp.order_refunds"] = f"refunded, state AS {sql_name(of_payments)}"
+    return sides

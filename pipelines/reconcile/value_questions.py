@@ -34,6 +34,7 @@ from orderbridge.transforms.value_questions import (
     FailedRead,
     clock_question,
     country_question,
+    dates_question,
     login_question,
     order_question,
     page_question,
@@ -115,8 +116,12 @@ def ask_about_values(
     questions.add(
         zone_question(read, answers.get(TIMEZONE)), order, _country(build, answers), login
     )
-    questions.add(_clock(build, settings, read.get("orders"), answers), *_pages(build, answers))
+    clock = _clock(build, settings, read.get("orders"), answers)
+    questions.add(clock, *_pages(build, answers))
     found: list[pd.DataFrame] = []
+    if clock is not None and clock.state == "contradicted":
+        detail = to_answer(f"ordered_at: {clock.reason}", CLOCK)
+        found.append(table_finding("orders", "field_changed", detail, "ordered_at"))
     if order is not None and order.state == "contradicted":
         found += _contradicted_dates(order, read)
     if login is not None and login.state == "contradicted":
@@ -142,9 +147,16 @@ def _clock(
     read: ReadDates | None,
     answers: Mapping[str, Answer],
 ) -> Question | None:
-    """Whether times without an offset are by the clock of the zone; no question where a name says that they are UTC."""
+    """Whether times without an offset are by the clock of the zone, or midnights are dates.
+
+    There is no question where the name of the column says that its times are in UTC.
+    """
     zone = settings.timezone
-    if zone is None or read is None or read.form != _NAIVE or is_named_utc(read.column):
+    if zone is None or read is None:
+        return None
+    if read.form != _NAIVE:
+        return dates_question(read.midnights, zone, answers.get(CLOCK))
+    if is_named_utc(read.column):
         return None
     read_in = "UTC" if settings.orders.clock == "utc" else zone
     counted = build.execute(_NIGHTS, {"zone": zone, "read_in": read_in}).fetchall()

@@ -28,6 +28,7 @@ from orderbridge.transforms.order_fields import FIELD_QUESTIONS
 from orderbridge.transforms.order_names import LINE_NAMES
 from orderbridge.transforms.questions import ANY_RIVAL, ASSUMPTION, Answer, Evidence, Question
 from orderbridge.transforms.total_candidates import SUM_OF_LINES
+from orderbridge.transforms.value_questions import CLOCK
 
 LINES: Final = "reconcile.order_lines"
 _LINE_FIELDS: Final = {
@@ -266,6 +267,7 @@ def _without_changed(known: Mapping[str, Answer], accepted: Accepted) -> dict[st
     dependent = {
         NOTATION: FIELD_QUESTIONS["customer_id"],
         UNIT: FIELD_QUESTIONS["total"],
+        CLOCK: FIELD_QUESTIONS["ordered_at"],
         DISCOUNT_UNIT: LINE_QUESTIONS["discount"],
     }
     return {

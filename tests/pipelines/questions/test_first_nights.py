@@ -61,8 +61,8 @@ def update(made: Bridge, *sql: str) -> None:
             warehouse.execute(one)
 
 
-def night(made: Bridge, line: str = "reconcile") -> Done:
-    return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder))
+def night(made: Bridge, line: str = "reconcile", **settings: str) -> Done:
+    return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder), **settings)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -204,3 +204,27 @@ def test_a_question_that_comes_later_is_said_once(old: Bridge) -> None:
     night(old, f"answer {TOTAL} total")
     night(old)
     assert len(old.rows(hashes)) == 2
+
+
+def test_midnights_stay_dates_when_an_order_has_a_time(old: Bridge) -> None:
+    """Midnight in UTC is the evening before in Lima."""
+    at = "strftime(ordered_at, '%Y-%m-%dT00:00:00Z')"
+    update(
+        old,
+        f"UPDATE raw.orders o SET created_at = {at} FROM reconciled.orders r WHERE order_id = o.id",
+    )
+    others = "SELECT min(order_id), count_if(ordered_date <> CAST(created_at[:10] AS DATE)) FROM reconciled.orders"
+    clock = "SELECT state, value FROM reconciled.meanings WHERE question = 'reconcile.order_clock'"
+    lima = {"RECONCILE__TIMEZONE": "America/Lima"}
+    assert night(old, **lima).code == 0
+    ((first, wrong),) = old.rows(others)
+    assert (wrong, old.rows(clock)) == (0, [("proven", "dates")])
+    later = "UPDATE raw.orders SET created_at = replace(created_at, 'T00', 'T02')"
+    update(old, f"{later} WHERE id = '{first}'")
+    for _ in range(2):
+        assert night(old, **lima).code == 0
+        assert old.rows(others) == [(first, 1)]
+        assert old.rows(clock) == [("assumed", "dates")]
+    update(old, later)
+    assert night(old, **lima).code == 9
+    assert old.rows(clock) == [("contradicted", "dates")]
