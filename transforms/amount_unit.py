@@ -120,14 +120,13 @@ def _looks_like_cents(given: Numbers, currencies: Mapping[str, int]) -> str:
     orders = sum(currencies.values())
     names = [code for code in currencies if code in PRICED_WITH_DECIMALS]
     with_decimals = sum(currencies[code] for code in names)
-    is_unusual = 0 < orders <= 2 * with_decimals
-    if not is_unusual or len(given) < _ORDERS_MIN:
+    if len(given) < _ORDERS_MIN or orders > 2 * with_decimals:
         return ""
     broken = float(np.mean(given % 100 != 0))
     if np.median(given) < _TYPICAL_MIN or broken < _BROKEN_MIN:
         return ""
-    shown = " and ".join(sorted(names)[:3])
-    return f"{len(given)} of {len(given)} amounts have no decimals, which {shown} has"
+    shown = f"which {' and '.join(sorted(names)[:3])} has" if names else "and no known currency"
+    return f"{len(given)} of {len(given)} amounts have no decimals, {shown}"
 
 
 def _are_whole(given: Numbers) -> bool:

@@ -132,7 +132,8 @@ class ExaminedColumns:
 
         Args:
             field: its name.
-            related: what the names contain that come first. A text without such a name has to be a date.
+            related: what the names contain that come first. A text without such a name has to be a date, and words
+                have to be repeated.
         """
         kind = self.rules[field].kind
         candidates = [one for one in self.names if one not in self.facts]
@@ -142,7 +143,7 @@ class ExaminedColumns:
             rows = of_column.rows
             count, words = of_column.fitting(kind, rows)
             is_related = related is None or related.search(one) is not None
-            is_like = kind != "text" or is_related or all(map(_DATE.match, of_column.examples))
+            is_like = _is_like(kind, of_column, is_related=is_related)
             if count and is_like and count >= self.rules[field].share_min * rows:
                 self.evidence[one], self.examples[one] = words, of_column.examples
                 found.append(one)
@@ -212,6 +213,13 @@ class ExaminedColumns:
             note = (notes or {}).get(value, "")
             share = self.share(value) if field in self.rules else None
             yield Choice(value, self.words(value, note), share, against, is_possible)
+
+
+def _is_like(kind: Kind, of_column: ColumnFacts, *, is_related: bool) -> bool:
+    """Whether values of a kind may be those of a field whose names a column has none of."""
+    if kind == "words":
+        return 2 * len(of_column.words) <= of_column.rows
+    return kind != "text" or is_related or all(map(_DATE.match, of_column.examples))
 
 
 def _wanted(

@@ -231,12 +231,14 @@ def _is_one(answer: Answer | None) -> bool:
 
 
 def _needed(used: LineFields) -> list[str]:
-    """The fields without which products or amounts of lines are not known."""
+    """The fields without which products, pieces or amounts of lines are not known."""
     needed: list[str] = []
     if used.product is None and used.product_name is None:
         needed.append("product")
-    if used.line_total is None:
-        needed += [name for name in ("quantity", "unit_price") if getattr(used, name) is None]
+    if used.quantity is None:
+        needed.append("quantity")
+    if used.line_total is None and used.unit_price is None:
+        needed.append("unit_price")
     return needed
 
 

@@ -38,8 +38,8 @@ from orderbridge.transforms.order_columns import (
 )
 from orderbridge.transforms.order_lines import line_sums
 from orderbridge.transforms.order_names import ORDER_NAMES, RELATED_NAMES
-from orderbridge.transforms.questions import Answer, Evidence, Question, question
-from orderbridge.transforms.statuses import status_columns
+from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+from orderbridge.transforms.statuses import region_or_status, status_columns
 from orderbridge.transforms.total_candidates import (
     LINE_SUMS,
     SUM_OF_LINES,
@@ -80,6 +80,13 @@ COLUMN_QUESTIONS: Final = {
     **{name: rule.question for name, rule in CHARGES.items()},
 }
 """The questions whose answer is a column of the raw orders, by field."""
+NO_STATUS_COLUMN: Final = "none"
+"""The answer that orders have no status: all are sales."""
+OTHER_ANSWERS: Final = {
+    FIELD_QUESTIONS["total"]: SUM_OF_LINES,
+    FIELD_QUESTIONS["order_status"]: NO_STATUS_COLUMN,
+}
+"""Answers that are no name of a column, by question."""
 _NO_ANSWERS: Final[Mapping[str, Answer]] = MappingProxyType({})
 
 
@@ -189,8 +196,15 @@ def choose_fields(
     if used["total"] is not None and not is_unit_known:
         unknown["total"] = f"total: {_of_open_unit(unit, used['total'])}"
         used["total"] = None
+    is_known = used["order_status"] == NO_STATUS_COLUMN
+    if is_known:
+        used["order_status"] = None
     status = used["order_status"]
     cancellation, doubt = _cancellation(orders, columns.facts, status, cancelled_values)
+    if is_known:
+        doubt = ""
+    elif status is None and not doubt:  # other columns say what is cancelled
+        del asked["order_status"]
     found = [
         *_field_findings(columns, asked),
         *_unit_findings(unit, asked["total"].value, totals),
@@ -228,10 +242,7 @@ def _examined(orders: OrderColumns, answers: Mapping[str, Answer]) -> ExaminedCo
     for name, kind in related_columns(orders.kinds, None).items():
         also[name] = set() if kind == "time" else {"words"}
     charges = {name: rule for name, rule in CHARGES.items() if rule.question in answers}
-    columns = ExaminedColumns.of(orders, {**RULES, **charges}, answers, also)
-    words = {name: of_column.words for name, of_column in columns.facts.items()}
-    columns.fitting["order_status"] = status_columns(columns.fitting["order_status"], words)
-    return columns
+    return ExaminedColumns.of(orders, {**RULES, **charges}, answers, also)
 
 
 def _asked(
@@ -247,7 +258,7 @@ def _asked(
     evidence = {
         "customer_id": customer_evidence(orders, customers, columns, answers),
         "ordered_at": _evidence("ordered_at", columns, answer_of["ordered_at"]),
-        "order_status": _evidence("order_status", columns, answer_of["order_status"]),
+        "order_status": _status_evidence(columns, answer_of["order_status"]),
         "currency": _currency_evidence(orders, columns, total.value, answer_of["currency"]),
     }
     charges = [name for name in CHARGES if name in columns.rules]
@@ -260,13 +271,13 @@ def _asked(
 def _questions(
     columns: ExaminedColumns, asked: Mapping[str, Question], *others: Question | None
 ) -> list[Question]:
-    """The questions to keep: none without orders, nor about a field that may not exist and that nothing holds."""
+    """The questions to keep: none without orders, nor about a field that may not exist and that nothing may hold."""
     if not columns.rows:
         return []
     kept: list[Question] = []
     for name, one in asked.items():
-        is_asked = name in _EXPECTED or name in CHARGES or columns.fitting[name]
-        if one.value is not None or is_asked:
+        is_doubtful = one.reason not in ("", NOT_PROVEN)
+        if one.value is not None or name in _EXPECTED or name in CHARGES or is_doubtful:
             kept.append(one)
     kept += [one for one in others if one is not None]
     return kept
@@ -315,6 +326,25 @@ def _evidence(
     question_id = columns.rules[name].question
     is_proven = len(fitting) < 2
     return Evidence(question_id, tuple(choices), proposal, is_proven, reason=NOT_PROVEN)
+
+
+def _status_evidence(columns: ExaminedColumns, answer: Answer | None) -> Evidence:
+    """The evidence about the status. Where no column is known to be it, those with a few values are offered."""
+    words = {name: of_column.words for name, of_column in columns.facts.items()}
+    named = columns.fitting["order_status"]
+    fitting = status_columns(named, words)
+    is_none = answer is not None and answer.value == NO_STATUS_COLUMN
+    evidence = _evidence("order_status", columns, None if is_none else answer, fitting)
+    if fitting and not is_none:
+        return evidence
+    others = columns.others("order_status", RELATED_NAMES["order_status"])
+    offered = columns.choices("order_status", others, None, None)
+    none = Choice(NO_STATUS_COLUMN, "orders have no status: all are sales")
+    doubtful = region_or_status(named, words)
+    reason = "no column is known to be the status"
+    if doubtful:
+        reason = f"{doubtful[0]} is the status, or the region of an address"
+    return replace(evidence, choices=(*evidence.choices, *offered, none), reason=reason)
 
 
 def _currency_evidence(

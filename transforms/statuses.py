@@ -44,6 +44,7 @@ _WORDS: Final = tomllib.loads(
 )
 _REGION_NAMES: Final = re.compile(r"(order_)?(state|estado|stato|etat|estat)")
 """Columns of this name may be the region of an address."""
+_REGION_CODE: Final = re.compile(r"[A-Z]{2,3}")
 _NEGATION: Final = re.compile(
     r"\b(?:no|not|never|nao|sem|sin|non|senza|pas|sans|nicht|nie|kein\w*|ohne|niet|geen|sense)\b"
 )
@@ -114,6 +115,20 @@ def status_columns(names: Sequence[str], words: Mapping[str, Collection[str]]) -
     ]
     own = [name for name in fitting if name not in SECOND_STATUSES]
     return own or [name for name in fitting if len(words[name]) > 1]
+
+
+def region_or_status(names: Sequence[str], words: Mapping[str, Collection[str]]) -> list[str]:
+    """Of the columns that may be the status those that only a person can tell from the region of an address.
+
+    Their values are no known words of statuses, and no codes of regions either.
+    """
+    return [
+        name
+        for name in names
+        if _REGION_NAMES.fullmatch(name)
+        and not any(map(_is_status, words[name]))
+        and not all(map(_REGION_CODE.fullmatch, words[name]))
+    ]
 
 
 def _is_status(word: str) -> bool:

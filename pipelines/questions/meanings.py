@@ -43,7 +43,7 @@ from orderbridge.sources.settings import (
 )
 from orderbridge.sources.settings.setting import SETTINGS, Setting
 from orderbridge.transforms.line_fields import LINE_QUESTIONS, ONE
-from orderbridge.transforms.order_fields import COLUMN_QUESTIONS, FIELD_QUESTIONS
+from orderbridge.transforms.order_fields import COLUMN_QUESTIONS, FIELD_QUESTIONS, OTHER_ANSWERS
 from orderbridge.transforms.questions import (
     Answer,
     Choice,
@@ -55,7 +55,6 @@ from orderbridge.transforms.questions import (
     table_text,
 )
 from orderbridge.transforms.statuses import STATUSES, StatusClass
-from orderbridge.transforms.total_candidates import SUM_OF_LINES
 
 
 class Meanings:
@@ -90,10 +89,7 @@ class Meanings:
         return str(write_answers(_changes(answers, given), _source()))
 
 
-_WORDS: Final = {
-    FIELD_QUESTIONS["total"]: SUM_OF_LINES,
-    LINE_QUESTIONS["quantity"]: ONE,
-}
+_WORDS: Final = {**OTHER_ANSWERS, LINE_QUESTIONS["quantity"]: ONE}
 """Answers that are no name of a column."""
 
 

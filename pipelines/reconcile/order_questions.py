@@ -23,11 +23,14 @@ from orderbridge.sources.words import number
 from orderbridge.transforms.findings import FINDINGS, table_finding, to_answer
 from orderbridge.transforms.frames import frame
 from orderbridge.transforms.line_fields import LINE_QUESTIONS, ONE
-from orderbridge.transforms.order_fields import COLUMN_QUESTIONS, FieldChoice
+from orderbridge.transforms.order_fields import (
+    COLUMN_QUESTIONS,
+    OTHER_ANSWERS,
+    FieldChoice,
+)
 from orderbridge.transforms.order_lines import lines_tables
 from orderbridge.transforms.orders import OrderCustomers
 from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
-from orderbridge.transforms.total_candidates import SUM_OF_LINES
 
 _NO_ROWS: Final = number(0, "row")
 _NUMBERS: Final = ("DECIMAL", "DOUBLE", "BIGINT", "INTEGER", "HUGEINT")
@@ -38,8 +41,8 @@ def check_settings(answers: Mapping[str, Answer], columns: Collection[str]) -> N
     """Checks the columns of orders that settings name. Raises UsageError for one that the raw orders do not have."""
     for key in COLUMN_QUESTIONS.values():
         answer = answers.get(key)
-        is_column = answer is None or answer.value in columns or answer.value == SUM_OF_LINES
-        if answer is not None and _is_set(answer) and not is_column:
+        is_usable = answer is None or answer.value in (*columns, OTHER_ANSWERS.get(key))
+        if answer is not None and _is_set(answer) and not is_usable:
             raise UsageError(
                 f"{key} is {answer.value!r}, which is not a column of raw.orders",
                 "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",

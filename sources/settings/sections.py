@@ -27,7 +27,7 @@ from orderbridge.sources.urls import checked_base_url
 Environment = Literal["sandbox", "production"]
 CustomerNotation = Literal["ids", "codes"]
 TotalUnit = Literal["units", "cents"]
-Clock = Literal["local", "utc"]
+Clock = Literal["local", "utc", "dates"]
 DiscountUnit = Literal["amount", "amount_each", "fraction", "percent", "included"]
 DateOrder = Literal["day_first", "month_first"]
 StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
@@ -260,10 +260,11 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     clock: Clock | None = setting(
         checks.choice(*get_args(Clock)),
         "`local` or `utc`: whether times of orders without an offset are those of `reconcile.timezone` or in UTC, as "
-        "many databases keep them; local if not set",
+        "many databases keep them; local if not set. `dates`: orders at midnight in UTC have a date and no time",
         "utc",
         default=None,
-        asks="Times of orders have no offset. Are they by the clock of your time zone (local), or in UTC (utc)?",
+        asks="Are times of orders without an offset by the clock of your time zone (local), or in UTC (utc)? "
+        "Are those at midnight in UTC dates (dates)?",
         holds_up=_OF_TIMES,
     )
     total: str | None = setting(
@@ -300,7 +301,7 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     )
     status: str | None = setting(
         _COLUMN,
-        "column with the status; detected if not set",
+        "column with the status, or `none`; detected if not set",
         "status",
         default=None,
         asks="Which column of raw.orders has the status?",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from unittest import mock
-from zoneinfo import ZoneInfo
 
 from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
@@ -21,10 +20,11 @@ from tests.pipelines.bridge import Bridge, bridge
 from tests.shops.world import Order, Shop
 
 ORDERS = """
-    SELECT order_id, customer_id, customer_status, ordered_at, total, status_class, is_sale, order_status
+    SELECT order_id, customer_id, customer_status, ordered_date, total, status_class, is_sale, order_status
     FROM reconciled.orders
 """
-LINES = "SELECT order_id, product, quantity, line_total FROM bi.order_lines ORDER BY order_id, line_number"
+LINES = """
+    SELECT order_id, product, product_name, quantity, line_total FROM bi.order_lines ORDER BY order_id, line_number"""
 LEAST = Decimal("0.005")
 """Amounts of lines are compared within half a cent, or what the shop says."""
 
@@ -48,33 +48,48 @@ class Verdicts:
         return {name: number for name, number in sums.items() if number}
 
 
-def judged(shop: Shop, folder: Path, answered: Mapping[str, str]) -> Verdicts:
-    """Reads the shop with these settings, and compares each order with its truth."""
+@contextmanager
+def pulled(shop: Shop, folder: Path, answered: Mapping[str, str]) -> Iterator[Bridge]:
+    """Serves the shop, and reads it with these settings."""
     records = folder / "records"
     records.mkdir()
     (records / "orders.json").write_text(json.dumps(shop.orders), "utf-8")
     (records / "customers.json").write_text(json.dumps(shop.customers), "utf-8")
-    named = {
-        f"RECONCILE__{name.upper().replace('.', '__')}": value for name, value in answered.items()
-    }
     env = {
-        **named,
         "RECONCILE__TIMEZONE": shop.zone,
         "SOURCES__PUBLIC_V1__ORDER_KEY": shop.answers.key,
         "DLT_PROJECT_DIR": str(folder / "warehouse"),
     }
     (folder / "warehouse" / ".dlt").mkdir(parents=True)
     with (
+        answers(answered),
         mock.patch.dict(os.environ, env),
         bridge(folder, page_limit=100, records=records, promotions=1, price_lists=1) as made,
     ):
         assert pull(
             PullOptions(("customers", "orders"), command="run"), step=Reconciling()
         ).published
-        return _compared(shop, made)
+        yield made
 
 
-def _compared(shop: Shop, made: Bridge) -> Verdicts:
+@contextmanager
+def answers(answered: Mapping[str, str]) -> Iterator[None]:
+    """Settings below `reconcile.`, while the block runs."""
+    named = {
+        f"RECONCILE__{name.upper().replace('.', '__')}": value for name, value in answered.items()
+    }
+    with mock.patch.dict(os.environ, named):
+        yield
+
+
+def judged(shop: Shop, folder: Path, answered: Mapping[str, str]) -> Verdicts:
+    """Reads the shop with these settings, and compares each order with its truth."""
+    with pulled(shop, folder, answered) as made:
+        return compared(shop, made)
+
+
+def compared(shop: Shop, made: Bridge) -> Verdicts:
+    """What a warehouse has of the shop, beside the truth."""
     found = {row["order_id"]: row for row in made.dicts(ORDERS)}
     lines: dict[str, list[dict[str, Any]]] = {}
     for line in made.dicts(LINES):
@@ -91,7 +106,7 @@ def _compare_order(verdicts: Verdicts, shop: Shop, truth: Order, order: Mapping[
     customer = order["customer_id"] if order["customer_status"] == "matched" else None
     wanted = None if truth.customer_id is None else str(truth.customer_id)
     verdicts.add("customer", truth, customer, wanted, customer == wanted)
-    day = _day(order["ordered_at"], ZoneInfo(shop.zone))
+    day = order["ordered_date"]
     verdicts.add("day", truth, day, truth.day, day == truth.day)
     total = order["total"]
     is_near = total is not None and abs(total - truth.total) <= shop.near
@@ -122,6 +137,9 @@ def _compare_lines(
     verdicts.add("revenue of lines", truth, revenue, expected, is_right)
     products = _known(line["product"] for line in lines)
     named = sorted(line.product for line in truth.lines)
+    if products is None:  # they go by their names
+        products = _known(line["product_name"] for line in lines)
+        named = sorted(line.name for line in truth.lines)
     verdicts.add("products", truth, products, named, products == named)
 
 
@@ -133,9 +151,3 @@ def _known(values: Iterable[Any]) -> list[Any] | None:
             return None
         known.append(value)
     return sorted(known)
-
-
-def _day(at: datetime | None, zone: ZoneInfo) -> date | None:
-    if at is None:
-        return None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(zone).date()

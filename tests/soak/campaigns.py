@@ -28,6 +28,7 @@ from tests.soak.fortnight import fortnight_seed
 from tests.soak.new_rows import new_rows_seed
 from tests.soak.nights import nights_seed
 from tests.soak.platforms import platform_seed
+from tests.soak.shops import shops_seed
 from tests.soak.walks import Outcome, folder_in_memory, walk_seed
 from tests.sources.files.test_polluted import DAMAGES, HARMLESS, silent_errors
 
@@ -86,6 +87,7 @@ CAMPAIGNS: Final[dict[str, tuple[Callable[[int], Outcome], int]]] = {
     "files": (polluted_files, sys.maxsize),
     "nights": (all_nights, 200),
     "crashes": (all_crashes, 4),
+    "shops": (shops_seed, 300),
 }
 """What a seed runs, and the most seeds: more bring nothing new, or take a night each."""
 

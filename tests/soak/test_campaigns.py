@@ -12,6 +12,7 @@ from tests.soak.campaigns import run_seed
 from tests.soak.fortnight import fortnight_seed
 from tests.soak.new_rows import new_rows_seed
 from tests.soak.nights import nights_seed
+from tests.soak.shops import shops_seed
 from tests.soak.walks import Outcome
 
 
@@ -59,6 +60,12 @@ def test_new_orders_in_another_form_are_announced_and_quiet_nights_are_not() -> 
     assert outcome.problems == []
     assert outcome.counts["quiet nights"] > 0
     assert outcome.counts["accepted"] > 0
+
+
+def test_shops_of_mixed_traits_are_right_once_what_is_asked_is_answered() -> None:
+    outcomes = [shops_seed(seed) for seed in (0, 2)]
+    assert [problem for outcome in outcomes for problem in outcome.problems] == []
+    assert all(outcome.counts["answers"] for outcome in outcomes)
 
 
 def test_a_campaign_goes_on_after_an_exception() -> None:

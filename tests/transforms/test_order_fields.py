@@ -16,6 +16,7 @@ from orderbridge.transforms.cancelled import Cancellation, Witness, means_cancel
 from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS
 from orderbridge.transforms.frames import BIGINT, TEXT, column, frame
 from orderbridge.transforms.keys import BOOKKEEPING
+from orderbridge.transforms.numbers import POINT
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice, OrderFields
 from orderbridge.transforms.questions import Answer
 from orderbridge.transforms.statuses import StatusEvidence, classes_in_force, proposed_classes
@@ -302,7 +303,7 @@ PRICES = [1999 + 850 * (n % 7) for n in NUMBERS]
         (PRICES, "JPY", "proven"),  # there are no cents of a yen
         (PRICES, "CLP", "proven"),
         (PRICES, "COP", "proven"),  # whole in practice
-        (PRICES, "XYZ", "proven"),  # no currency
+        (PRICES, "XYZ", "open"),  # no currency: nothing says that it has no cents
         ([10 * n for n in NUMBERS], "EUR", "proven"),  # small: a shop with whole prices
         ([5000] * COUNT, "EUR", "proven"),  # hundreds of a unit, as units are written
     ],
@@ -428,7 +429,7 @@ def test_orders_that_are_no_longer_listed_prove_a_notation_and_do_not_decide_whi
     rows = with_missing(orders("text: total"))
     rows["total"] = rows["total"].where(rows.index < 30, "1.234")
     choice = choose_fields(rows, CUSTOMERS)
-    assert (choice.fields.total, choice.amounts.is_point) == ("total", True)
+    assert (choice.fields.total, choice.amounts.notation) == ("total", POINT)
 
 
 def test_texts_with_three_decimals_prove_no_total() -> None:

@@ -11,6 +11,7 @@ from orderbridge.transforms.statuses import (
     class_of_word,
     classes_in_force,
     proposed_classes,
+    region_or_status,
     status_columns,
     status_question,
 )
@@ -54,6 +55,11 @@ CLASSES = {
 @pytest.mark.parametrize("expected", CLASSES)
 def test_words_of_eight_languages_propose_a_class(expected: str | None) -> None:
     assert [word for word in CLASSES[expected] if class_of_word(word) != expected] == []
+
+
+def test_words_under_a_name_of_regions_are_asked_but_for_codes_of_regions() -> None:
+    for words, asked in (({"verde", "rojo"}, ["estado"]), ({"SP", "RJ"}, []), ({"paid"}, [])):
+        assert region_or_status(["estado"], {"estado": words}) == asked
 
 
 def test_the_region_of_an_address_is_no_status() -> None:
