@@ -113,6 +113,84 @@ FROM (
     WHERE o.is_sale IS NULL OR o.is_sale
 ) AS s GROUP BY s.customer_id, s.customer, s.currency;
 
+CREATE OR REPLACE VIEW bi.revenue_by_month AS
+SELECT s.month, s.currency,
+    CASE WHEN count(s.is_sale) > 0 THEN count(CASE WHEN s.is_sale THEN 1 END) END AS orders,
+    CASE WHEN count(s.is_sale) > 0 AND count(CASE WHEN s.is_sale THEN 1 END) = 0 THEN 0
+        ELSE sum(CASE WHEN s.is_sale THEN s.total END) END AS revenue,
+    CAST(avg(CASE WHEN s.is_sale THEN s.total END) AS DECIMAL(38, 2)) AS average_order_value,
+    count(DISTINCT CASE WHEN s.is_sale AND s.month = s.first_month THEN s.customer_id END) AS new_customers,
+    count(DISTINCT CASE WHEN s.is_sale AND s.month > s.first_month THEN s.customer_id END) AS returning_customers,
+    sum(CASE WHEN s.is_sale AND s.month = s.first_month THEN s.total END) AS new_revenue,
+    sum(CASE WHEN s.is_sale AND s.month > s.first_month THEN s.total END) AS returning_revenue,
+    count(CASE WHEN s.is_sale AND s.first_month IS NULL THEN 1 END) AS orders_without_customer,
+    count(CASE WHEN s.is_sale AND s.total IS NULL THEN 1 END) AS unpriced_orders,
+    count(*) - count(s.is_sale) AS unknown_orders, sum(CASE WHEN s.is_sale IS NULL THEN s.total END) AS unknown_total
+FROM (
+    SELECT o.currency, o.is_sale, o.total, o.customer_id, CAST(date_trunc('month', o.ordered_date) AS DATE) AS month,
+        f.first_month
+    FROM bi.orders o LEFT JOIN (
+        SELECT customer_id, CAST(date_trunc('month', min(ordered_date)) AS DATE) AS first_month
+        FROM bi.orders WHERE is_sale AND customer_id IS NOT NULL AND customer_status <> 'none' GROUP BY customer_id
+    ) AS f ON f.customer_id = o.customer_id
+    WHERE o.ordered_date IS NOT NULL
+) AS s GROUP BY s.month, s.currency;
+
+CREATE OR REPLACE VIEW bi.retention_by_month AS
+SELECT m.first_month, m.months_later, count(*) AS customers,
+    max(count(*)) OVER (PARTITION BY m.first_month) AS customers_at_start,
+    round(100.0 * count(*) / max(count(*)) OVER (PARTITION BY m.first_month), 1) AS customers_percent
+FROM (
+    SELECT d.first_month, CAST(12 * (extract(YEAR FROM d.month) - extract(YEAR FROM d.first_month))
+        + extract(MONTH FROM d.month) - extract(MONTH FROM d.first_month) AS BIGINT) AS months_later
+    FROM (
+        SELECT customer_id, month, min(month) OVER (PARTITION BY customer_id) AS first_month
+        FROM (
+            SELECT DISTINCT customer_id, CAST(date_trunc('month', ordered_date) AS DATE) AS month
+            FROM bi.orders
+            WHERE is_sale AND ordered_date IS NOT NULL AND customer_id IS NOT NULL AND customer_status <> 'none'
+        ) AS active
+    ) AS d
+) AS m GROUP BY m.first_month, m.months_later;
+
+CREATE OR REPLACE VIEW bi.products_by_month AS
+SELECT CAST(date_trunc('month', ordered_date) AS DATE) AS month, coalesce(product, product_name) AS product,
+    max(product_name) AS product_name, currency, count(DISTINCT order_id) AS orders, sum(quantity) AS quantity,
+    sum(revenue) AS revenue
+FROM bi.order_lines WHERE is_sale AND ordered_date IS NOT NULL
+GROUP BY CAST(date_trunc('month', ordered_date) AS DATE), coalesce(product, product_name), currency;
+
+CREATE OR REPLACE VIEW bi.bought_together AS
+SELECT a.product, max(a.product_name) AS product_name, b.product AS other_product,
+    max(b.product_name) AS other_product_name, count(*) AS orders_together, max(a.orders) AS product_orders,
+    round(100.0 * count(*) / max(a.orders), 1) AS together_percent
+FROM (
+    SELECT order_id, product, max(product_name) AS product_name, count(*) OVER (PARTITION BY product) AS orders
+    FROM (SELECT order_id, coalesce(product, product_name) AS product, product_name FROM bi.order_lines WHERE is_sale) AS p
+    WHERE product IS NOT NULL GROUP BY order_id, product
+) AS a JOIN (
+    SELECT order_id, coalesce(product, product_name) AS product, max(product_name) AS product_name
+    FROM bi.order_lines WHERE is_sale GROUP BY order_id, coalesce(product, product_name)
+) AS b ON b.order_id = a.order_id AND b.product <> a.product
+GROUP BY a.product, b.product HAVING count(*) >= 2;
+
+CREATE OR REPLACE VIEW bi.customer_value AS
+SELECT v.customer_id, v.customer_name, v.currency, v.orders, v.revenue,
+    CAST(v.average_order_value AS DECIMAL(38, 2)) AS average_order_value, v.first_ordered_date, v.last_ordered_date,
+    v.days_since_last, 6 - ntile(5) OVER (PARTITION BY v.currency ORDER BY v.days_since_last, v.customer_id) AS recency,
+    6 - ntile(5) OVER (PARTITION BY v.currency ORDER BY v.orders DESC, v.customer_id) AS frequency,
+    6 - ntile(5) OVER (PARTITION BY v.currency ORDER BY coalesce(v.revenue, 0) DESC, v.customer_id) AS monetary,
+    rank() OVER (PARTITION BY v.currency ORDER BY coalesce(v.revenue, 0) DESC) AS revenue_rank,
+    round(100.0 * v.revenue / nullif(sum(v.revenue) OVER (PARTITION BY v.currency), 0), 2) AS revenue_percent
+FROM (
+    SELECT o.customer_id, max(o.customer_name) AS customer_name, o.currency, count(*) AS orders, sum(o.total) AS revenue,
+        avg(o.total) AS average_order_value, min(o.ordered_date) AS first_ordered_date,
+        max(o.ordered_date) AS last_ordered_date, max(a.today) - max(o.ordered_date) AS days_since_last
+    FROM bi.orders o CROSS JOIN bi.as_of a
+    WHERE o.is_sale AND o.customer_status = 'matched' AND o.ordered_date IS NOT NULL
+    GROUP BY o.customer_id, o.currency
+) AS v;
+
 CREATE OR REPLACE VIEW bi.promotions AS
 SELECT p.promotion_id, p.name, p.status, p.is_active, p.starts_at, p.expires_at, p.use_count, p.usage_limit,
     p.remaining_uses, CASE WHEN p.usage_limit > 0 THEN round(100.0 * p.use_count / p.usage_limit, 1) END AS used_percent,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import permutations
 from typing import Any
 
 import duckdb
@@ -301,3 +304,126 @@ def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone_and_statements_f
         assert connection.execute("FROM bi.orders").fetchall() == [("theirs",)]
     for sql in statements("ours_")[1:]:
         assert not re.findall(r"(?<![\w'])(?:reconciled|ops|bi)\.", sql)
+
+
+def random_orders(build: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Orders of 17 customers over two years, sales and others, with lines; also what they are inserted as."""
+    draw = random.Random(7)
+    orders = []
+    for number in range(300):
+        day = date(2024, 6, 1) + timedelta(draw.randrange(750))
+        sale = draw.choice((True, True, True, False, None))
+        customer = draw.choice([None, *map(str, range(17))])
+        one = order(
+            f"o{number}",
+            day,
+            customer,
+            customer_status="none" if customer is None else "matched",
+            is_sale=sale,
+            is_cancelled=None if sale is None else not sale,
+            total=draw.choice((None, Decimal(draw.randrange(1, 9999)) / 100)),
+            currency=draw.choice(("PEN", "USD")),
+        )
+        products = draw.sample("ABCDE", draw.randrange(4))
+        if number == 5:  # a pair that one order alone has
+            one["is_sale"], products = True, ["A", "F"]
+        insert(build, "reconciled.orders", one)
+        for position, product in enumerate(products):
+            line = {"quantity": Decimal(2), "line_amount": Decimal(3), "product": product}
+            insert(
+                build,
+                "reconciled.order_lines",
+                {"order_id": one["order_id"], "line_number": position, **line},
+            )
+        orders.append({**one, "month": day.replace(day=1), "products": products})
+    return orders
+
+
+def months_between(first: date, last: date) -> int:
+    return 12 * (last.year - first.year) + last.month - first.month
+
+
+def test_months_tell_new_from_returning_customers_as_plain_python_does(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    orders = random_orders(build)
+    first: dict[str, date] = {}
+    for one in orders:
+        if one["is_sale"] and one["customer_id"] is not None:
+            customer = one["customer_id"]
+            first[customer] = min(first.get(customer, one["month"]), one["month"])
+    expected = {}
+    for month, currency in {(one["month"], one["currency"]) for one in orders}:
+        of_month = [one for one in orders if (one["month"], one["currency"]) == (month, currency)]
+        sales = [one for one in of_month if one["is_sale"]]
+        known = [one for one in of_month if one["is_sale"] is not None]
+        totals = [one["total"] for one in sales if one["total"] is not None]
+        new = [one for one in sales if first.get(one["customer_id"]) == month]
+        returning = [one for one in sales if first.get(one["customer_id"], month) < month]
+        expected[month, currency] = (
+            len(sales) if known else None,
+            sum(totals) if totals else 0 if known and not sales else None,
+            len({one["customer_id"] for one in new}),
+            len({one["customer_id"] for one in returning}),
+            sum(one["total"] or 0 for one in new),
+            sum(one["total"] or 0 for one in returning),
+            len([one for one in sales if one["customer_id"] is None]),
+            len(of_month) - len(known),
+        )
+    sql = """SELECT month, currency, orders, revenue, new_customers, returning_customers, coalesce(new_revenue, 0),
+        coalesce(returning_revenue, 0), orders_without_customer, unknown_orders FROM bi.revenue_by_month"""
+    found = {row[:2]: row[2:] for row in build.execute(sql).fetchall()}
+    assert found == expected
+    averages = build.execute(
+        "SELECT average_order_value * (orders - unpriced_orders) - revenue FROM bi.revenue_by_month"
+        " WHERE orders > unpriced_orders"
+    ).fetchall()
+    assert averages
+    assert all(abs(difference) < Decimal("0.1") for (difference,) in averages)
+
+    starts = Counter(first.values())
+    active = {
+        (one["customer_id"], one["month"])
+        for one in orders
+        if one["is_sale"] and one["customer_id"] is not None
+    }
+    retained = Counter(
+        (first[customer], months_between(first[customer], month)) for customer, month in active
+    )
+    sql = (
+        "SELECT first_month, months_later, customers, customers_at_start FROM bi.retention_by_month"
+    )
+    kept = {row[:2]: row[2:] for row in build.execute(sql).fetchall()}
+    assert kept == {key: (count, starts[key[0]]) for key, count in retained.items()}
+
+
+def test_products_that_are_bought_together_and_the_value_of_customers_are_as_plain_python_counts(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    orders = random_orders(build)
+    sales = [one for one in orders if one["is_sale"]]
+    pairs = Counter(pair for one in sales for pair in permutations(one["products"], 2))
+    alone = Counter(product for one in sales for product in one["products"])
+    sql = "SELECT product, other_product, orders_together, product_orders FROM bi.bought_together"
+    found = {row[:2]: row[2:] for row in build.execute(sql).fetchall()}
+    assert found == {pair: (count, alone[pair[0]]) for pair, count in pairs.items() if count >= 2}
+    by_month = Counter(
+        (one["month"], product, one["currency"]) for one in sales for product in one["products"]
+    )
+    sql = "SELECT month, product, currency, orders, quantity FROM bi.products_by_month"
+    monthly = {row[:3]: row[3:] for row in build.execute(sql).fetchall()}
+    assert monthly == {key: (count, 2 * count) for key, count in by_month.items()}
+
+    revenue: Counter[tuple[str, str]] = Counter()
+    for one in sales:
+        if one["customer_id"] is not None:
+            revenue[one["customer_id"], one["currency"]] += one["total"] or 0
+    sql = "SELECT customer_id, currency, coalesce(revenue, 0), revenue_rank, monetary FROM bi.customer_value"
+    rows = build.execute(sql).fetchall()
+    assert {row[:2]: row[2] for row in rows} == dict(revenue)
+    for customer, currency, amount, rank, monetary in rows:
+        better = [value for key, value in revenue.items() if key[1] == currency and value > amount]
+        assert rank == 1 + len(better), customer
+        assert 1 <= monetary <= 5
+    best = [row for row in rows if row[3] == 1]
+    assert {row[4] for row in best} == {5}
