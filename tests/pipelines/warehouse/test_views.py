@@ -44,7 +44,7 @@ def insert(build: duckdb.DuckDBPyConnection, table: str, *rows: Mapping[str, Any
         build.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values()))
 
 
-def order(number: str, day: date, customer: str = "1", **more: Any) -> dict[str, Any]:
+def order(number: str, day: date, customer: str | None = "1", **more: Any) -> dict[str, Any]:
     at = datetime(day.year, day.month, day.day, 18, tzinfo=UTC)
     values = {
         "order_id": number,
