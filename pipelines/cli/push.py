@@ -159,6 +159,7 @@ def next_steps(result: PushResult, workbook: Path | None) -> list[Step]:
 
 def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
     """What a person does about lines that no repetition ends."""
+    from orderbridge.pipelines.plan.alike import kept_pairs
     from orderbridge.pipelines.plan.lost_zeros import AS_WRITTEN, kept_zeros
     from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER
     from orderbridge.pipelines.push.next_steps import NextSteps, Step
@@ -167,7 +168,8 @@ def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
     steps: list[Step] = []
     held_by_plan = plan.manifest.outcomes.get("held", 0)
     zeros = [one for one in kept_zeros(plan.folder) if one.lines]
-    held_for_texts = held_by_plan - sum(one.lines for one in zeros)
+    alike = sum(len(one.pairs) for one in kept_pairs(plan.folder))
+    held_for_texts = held_by_plan - sum(one.lines for one in zeros) - alike
     is_rejected = any(file == "rejected" for file, _ in result.lines)
     if is_rejected or held_for_texts:
         names = ["rejected"] * is_rejected + ["held"] * bool(held_for_texts)
@@ -182,7 +184,7 @@ def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
         file = str(plan.folder / DIFFERENCES_FILE)
         words = f"compare with the platform, and change it there: {file}"
         steps.append(Step(words, code="compare", values={"file": file}))
-    if result.lines["unsent", "held"] > held_by_plan:
+    if alike or result.lines["unsent", "held"] > held_by_plan:
         words = "look on the platform for the held lines, then answer"
         steps.append(Step(words, "orderbridge questions", "held"))
     if has_lines(result, "blocked") and "read" in result.actions:

@@ -19,6 +19,7 @@ import xlsxwriter
 
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
+from orderbridge.pipelines.plan.alike import CODE as NEARLY_KNOWN
 from orderbridge.pipelines.plan.corrections import ALL_LINES, HASHES_SHEET, hash_cells, row_hash
 from orderbridge.pipelines.plan.lost_zeros import CODE as ZEROS_LOST
 from orderbridge.pipelines.plan.model import (
@@ -134,7 +135,7 @@ def line_outcomes(plan: Plan) -> Iterator[tuple[int, LineOutcome]]:
     faulty = {
         line.line: line
         for line in plan.unsent_lines()
-        if line.outcome in ("rejected", "held") and line.code != ZEROS_LOST  # a new export corrects
+        if line.outcome in ("rejected", "held") and line.code not in _ANSWERED
     }
     differences: dict[int, list[str]] = defaultdict(list)
     for row in people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names):
@@ -176,6 +177,10 @@ def _planned_lines(plan: Plan) -> Iterator[tuple[int, LineOutcome]]:
     sent = (number for operation in plan.operations() for number in operation.lines)
     for number in dict.fromkeys(sent):
         yield number, not_sent
+
+
+_ANSWERED: Final = (ZEROS_LOST, NEARLY_KNOWN)
+"""Why lines are held that an answer or a new export ends, and no correction of a cell."""
 
 
 class _Sheet(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
@@ -23,12 +24,15 @@ from pyarrow import json as arrow_json
 
 from orderbridge.pipelines.imports.json_columns import as_json, bytes_of
 from orderbridge.pipelines.ledger.keys import body_hash, record_hash
+from orderbridge.pipelines.plan.alike import CODE as NEARLY_KNOWN
+from orderbridge.pipelines.plan.alike import AlikePair, Customer, likeness
 from orderbridge.pipelines.plan.current_state import CurrentCustomers
 from orderbridge.pipelines.plan.lost_zeros import CODE as LOST_ZEROS
 from orderbridge.pipelines.plan.lost_zeros import LostZeros
 from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason, first_of
 from orderbridge.pipelines.plan.summary import MAX_JUMPS, PlanStatistics
 from orderbridge.pipelines.plan.suspicious import SuspiciousValues
+from orderbridge.pipelines.warehouse.reviews import Review
 from orderbridge.sources.files.formulas import neutralize
 from orderbridge.sources.kinds import InputKind
 from orderbridge.sources.settings import UNSET_COUNTRY
@@ -111,6 +115,8 @@ class CustomerDecider(Decider):
         created_as: the platform's id of a customer that was created with one of these keys.
         file: SHA-256 of the file, where nobody has said that its codes are as they should be.
         lost_zeros: fields whose codes have lost their zeros, as another file has shown whose rows these are.
+        reviews: reads what people have said about pairs of a code and a customer.
+        alike: pairs that hold new customers back, since nobody has reviewed them.
     """
 
     current: CurrentCustomers
@@ -119,6 +125,8 @@ class CustomerDecider(Decider):
     created_as: Callable[[Mapping[str, str]], str | None]
     file: str | None = None
     lost_zeros: list[LostZeros] = field(default_factory=list)
+    reviews: Callable[[], Mapping[str, Review]] = dict
+    alike: list[AlikePair] = field(default_factory=list, init=False)
     _new_codes: list[pa.Table] = field(default_factory=list, init=False)
     _unchecked: set[str] = field(default_factory=set, init=False)
 
@@ -146,10 +154,11 @@ class CustomerDecider(Decider):
         decisions, differences = decide_customers(
             inputs, documents, known.rows, known.documents, self.country
         )
+        all_lines = pa.array(first_of(table["lines"].combine_chunks()))
         decisions = self._with_created(inputs, decisions)
+        decisions, alike = self._with_alike(inputs, decisions, all_lines)
         differences, is_same = self._without_accepted(decisions, differences)
         decision = pc.if_else(pa.array(is_same), "exists_same", array(decisions["decision"]))
-        all_lines = pa.array(first_of(table["lines"].combine_chunks()))
         if len(differences):
             rows_with = array(differences["input"])
             lines = all_lines.take(rows_with)
@@ -158,48 +167,97 @@ class CustomerDecider(Decider):
                 "outcome", decision.take(rows_with)
             )
             self.differences.append(found.select(DIFFERENCE_SCHEMA.names))
-        decision, held_words = self._with_held(inputs, decision)
+        decision, codes, words = self._with_held(inputs, decision, alike)
         is_new = pc.equal(decision, "create")
         self._point_out(inputs[is_new.to_numpy(zero_copy_only=False)], all_lines.filter(is_new))
         is_keyless = pc.equal(decision, "no_key")
         outcome = pc.if_else(is_new, "send", pc.if_else(is_keyless, "rejected", decision))
         no_key = "no erpCode, email or loginCode, so that it could not be looked up"
-        is_held = pc.equal(decision, "held")
         more = {
-            "code": pc.if_else(is_keyless, "no_key", pc.if_else(is_held, LOST_ZEROS, "")),
-            "words": pc.if_else(is_keyless, no_key, held_words),
+            "code": pc.if_else(is_keyless, "no_key", codes),
+            "words": pc.if_else(is_keyless, no_key, words),
         }
         more["id"] = pc.fill_null(array(decisions["customer_id"]), "")
         evidence = f"read by run {known.read.run_id}"
         return Decision(outcome, pa.table(as_json("customers", _arrays(table))), evidence, more)
 
-    def _with_held(self, inputs: pd.DataFrame, decision: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """The decisions, with new customers held whose code may have lost its zeros; and why each is held."""
-        words = pa.array([""] * len(decision), TEXT)
+    def _with_held(
+        self, inputs: pd.DataFrame, decision: pa.Array, alike: Mapping[int, AlikePair]
+    ) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """The decisions, with new customers held that may be known ones; the code and words of each that is held."""
+        is_alike = pa.array(np.isin(np.arange(len(decision)), list(alike)))
+        texts = [alike[row].words if row in alike else "" for row in range(len(decision))]
+        words = pa.array(texts, TEXT)
+        codes = pc.if_else(is_alike, NEARLY_KNOWN, "")
         is_new = pc.equal(decision, "create")
+        decision = pc.if_else(is_alike, "held", decision)
         for lost in self.lost_zeros:
             is_held = pc.and_(is_new, lost.may_lack_zeros(array(inputs[lost.field])))
             decision = pc.if_else(is_held, "held", decision)
+            codes = pc.if_else(is_held, LOST_ZEROS, codes)
             words = pc.if_else(is_held, lost.words, words)
-        return decision, words
+        return decision, codes, words
+
+    def _with_alike(
+        self, inputs: pd.DataFrame, decisions: pd.DataFrame, lines: pa.Array
+    ) -> tuple[pd.DataFrame, dict[int, AlikePair]]:
+        """New customers that are known ones with another spelling of their code, as reviews say.
+
+        Returns:
+            The decisions, and the pairs that nobody has reviewed, by row.
+        """
+        at = np.flatnonzero((decisions["decision"] == "create").to_numpy(np.bool_))
+        held: dict[int, AlikePair] = {}
+        decided = decisions["decision"].tolist()
+        found = decisions["customer_id"].tolist()
+        for row, customers in self._alike_customers(inputs, at).items():
+            known = likeness(_texts_of(inputs, row), customers, self.reviews())
+            if known.customer is not None:
+                decided[row], found[row] = "exists_same", known.customer
+            elif known.open is not None:
+                held[row] = msgspec.structs.replace(known.open, line=lines[row].as_py())
+        self.alike += held.values()
+        return _with_columns(decisions, decided, found), held
+
+    def _alike_customers(
+        self, inputs: pd.DataFrame, rows: npt.NDArray[np.int64]
+    ) -> dict[int, list[Customer]]:
+        """The known customers with a code of an input in any spelling, by its row."""
+        found: dict[int, dict[int, Customer]] = defaultdict(dict)
+        known = self.current.rows
+        columns = {"id": "id", **CUSTOMER_KEYS}
+        for name, spellings in self._known_spellings.items():
+            codes = _loose(inputs[name].iloc[rows])
+            ours = pd.DataFrame({"code": codes.array, "row": rows}).dropna()
+            theirs = spellings[spellings["code"].isin(ours["code"])]
+            pairs = ours.merge(theirs, on="code", validate="m:m")  # spellings of one code are many
+            for row, place in zip(pairs["row"].tolist(), pairs["place"].tolist(), strict=True):
+                texts = {one: known[column].iloc[place] for one, column in columns.items()}
+                found[row][place] = {one: text for one, text in texts.items() if pd.notna(text)}
+        return {row: list(customers.values()) for row, customers in found.items()}
+
+    @cached_property
+    def _known_spellings(self) -> dict[str, pd.DataFrame]:
+        """The codes of the platform's customers in no spelling, with their places, by field."""
+        rows = self.current.rows
+        return {
+            name: pd.DataFrame(
+                {"code": _loose(rows[CUSTOMER_KEYS[name]]), "place": np.arange(len(rows))}
+            ).dropna()
+            for name in _CUSTOMER_CODES
+        }
 
     def _with_created(self, inputs: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
         """New customers that were created before, and are there by their id: the platform respells their keys."""
         known = set(array(self.current.rows["id"]).to_pylist())
         at = np.flatnonzero((decisions["decision"] == "create").to_numpy(np.bool_))
-        new = inputs.iloc[decisions["input"].iloc[at].to_numpy(np.int64)]
         decided = decisions["decision"].tolist()
         found = decisions["customer_id"].tolist()
-        keys_of_new = new[list(CUSTOMER_KEYS)].to_dict("records")
-        for place, keys in zip(at.tolist(), keys_of_new, strict=True):
-            given = {str(name): key for name, key in keys.items() if isinstance(key, str)}
-            record_id = self.created_as(given)
+        for row in at.tolist():
+            record_id = self.created_as(_texts_of(inputs, row))
             if record_id in known:
-                decided[place], found[place] = "exists_same", record_id
-        columns = {"decision": decided, "customer_id": found}
-        return decisions.assign(
-            **{name: pd.Series(one, decisions.index, _TEXT) for name, one in columns.items()}
-        )
+                decided[row], found[row] = "exists_same", record_id
+        return _with_columns(decisions, decided, found)
 
     def _without_accepted(
         self, decisions: pd.DataFrame, differences: pd.DataFrame
@@ -257,7 +315,22 @@ class CustomerDecider(Decider):
 
     @cached_property
     def _loose_codes(self) -> pa.Array:
-        return array(_loose(self.current.rows["erp_code"]))
+        return array(self._known_spellings["erpCode"]["code"])
+
+
+def _texts_of(inputs: pd.DataFrame, row: int) -> dict[str, str]:
+    """The keys that an input has."""
+    keys = {name: inputs[name].iloc[row] for name in CUSTOMER_KEYS}
+    return {name: key for name, key in keys.items() if isinstance(key, str)}
+
+
+def _with_columns(
+    decisions: pd.DataFrame, decided: list[str], found: list[str | None]
+) -> pd.DataFrame:
+    columns = {"decision": decided, "customer_id": found}
+    return decisions.assign(
+        **{name: pd.Series(one, decisions.index, _TEXT) for name, one in columns.items()}
+    )
 
 
 def _arrays(table: pa.Table) -> dict[str, pa.Array]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from collections.abc import Mapping as Pairs
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -26,6 +26,7 @@ from orderbridge.pipelines.ledger.model import State
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping, load, to_toml
 from orderbridge.pipelines.plan import current_state
+from orderbridge.pipelines.plan.alike import ALIKE_FILE, KeptPairs
 from orderbridge.pipelines.plan.corrections import check_all_lines
 from orderbridge.pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, UpdateDecider
 from orderbridge.pipelines.plan.dedupe import partition
@@ -61,6 +62,7 @@ from orderbridge.pipelines.plan.requests import RequestWriter
 from orderbridge.pipelines.plan.summary import PlanStatistics, summary
 from orderbridge.pipelines.plan.suspicious import SuspiciousValues
 from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
+from orderbridge.pipelines.warehouse.reviews import read_reviews
 from orderbridge.sources import __version__
 from orderbridge.sources.disk import create_private, file_version, first_free, usable_path
 from orderbridge.sources.errors import ExitCode, UsageError
@@ -283,6 +285,7 @@ class _PlanMaker:
                 self._created_as,
                 file=None if table.sha256 in answered else table.sha256,
                 lost_zeros=zeros_of_rejects(self.options.file) if table.is_excerpt else [],
+                reviews=cache(read_reviews),
             )
         if self.kind.is_update:
             self.confirmed = confirmed_fields(self.ledger, settings.base_url)
@@ -294,20 +297,22 @@ class _PlanMaker:
             *common, self.kind, partial(self.ledger.is_created, settings.base_url, self.kind.name)
         )
 
-    def _keep_zeros(self, folder: Path, lines: pa.Table) -> None:
-        """Writes what the codes of the file have shown, for its rejected rows, and for who answers."""
+    def _keep_evidence(self, folder: Path, lines: pa.Table) -> None:
+        """Writes why customers are held, for the rejected rows of the file, and for who answers."""
         decider = self.decider
-        if not isinstance(decider, CustomerDecider) or not decider.lost_zeros:
+        if not isinstance(decider, CustomerDecider):
             return
-        is_held = pc.equal(lines["code"], ZEROS_LOST)
-        kept = KeptZeros(
-            os.path.realpath(self.options.file),
-            self.inputs.table.sha256,
-            pc.sum(is_held).as_py() or 0,
-            decider.lost_zeros,
-        )
-        with create_private(folder / ZEROS_FILE) as out:
-            out.write(msgspec.json.encode(kept))
+        path, sha256 = os.path.realpath(self.options.file), self.inputs.table.sha256
+        kept: dict[str, msgspec.Struct] = {}
+        if decider.lost_zeros:
+            is_held = pc.equal(lines["code"], ZEROS_LOST)
+            count = pc.sum(is_held).as_py() or 0
+            kept[ZEROS_FILE] = KeptZeros(path, sha256, count, decider.lost_zeros)
+        if decider.alike:
+            kept[ALIKE_FILE] = KeptPairs(path, sha256, decider.alike)
+        for name, evidence in kept.items():
+            with create_private(folder / name) as out:
+                out.write(msgspec.json.encode(evidence))
 
     def write(
         self, folder: Path, versions: list[tuple[Path, tuple[int, ...]]]
@@ -331,7 +336,7 @@ class _PlanMaker:
         write_outcomes(
             folder, lines, self.decider.differences, inputs.table.format.delimiter or ","
         )
-        self._keep_zeros(folder, lines)
+        self._keep_evidence(folder, lines)
         rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(
             ["line", "field", "code", "words"]
         )

@@ -89,11 +89,29 @@ def _differences(manifest: Manifest, legacy: LegacySettings) -> dict[str, str]:
         if name in {field.name for field in kind.record.fields}:
             planned[f"{name}_semantics"] = manifest.semantics.get(name, "unknown")
     now = {name: getattr(legacy, name) or "not set" for name in planned}
+    if is_same_platform(manifest.host, legacy.base_url):
+        planned["base_url"] = legacy.base_url
     return {
         name: f"sources.legacy.{name} was {was}, now {now[name]}"
         for name, was in planned.items()
         if was != now[name]
     }
+
+
+def is_same_platform(host: str, other: str) -> bool:
+    """Whether two hosts are one, or names of one platform, as a person has said."""
+    if host == other:
+        return True
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        return ledger.host_name(host) == ledger.host_name(other)
+
+
+def host_now(manifest: Manifest) -> str:
+    """The name of the plan's platform: that of the settings, if a person has said that it is the same one."""
+    if not is_set("sources.legacy"):
+        return manifest.host
+    host = legacy_settings().base_url
+    return host if is_same_platform(manifest.host, host) else manifest.host
 
 
 def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threading.Event) -> str:
@@ -137,7 +155,10 @@ def describe_plan(plan: Plan) -> str:
         else number(count, kind.singular, kind.name)
     )
     part = "" if left == count else f"{left} of "
-    text = f"{part}{what} would {'still ' if part or doubts else ''}be sent to {manifest.host} ({manifest.environment})"
+    text = (
+        f"{part}{what} would {'still ' if part or doubts else ''}be sent to {host_now(manifest)} "
+    )
+    text += f"({manifest.environment})"
     if doubts:
         text += f", {doubts} of them with unknown outcome: only where that is safe"
     if manifest.messages:

@@ -23,6 +23,7 @@ from orderbridge.pipelines.ledger.model import (
     UnsettledUpdate,
     UpdatedField,
 )
+from orderbridge.pipelines.plan.alike import likeness
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
 from orderbridge.pipelines.push.listing import (
     CustomerListing,
@@ -34,6 +35,7 @@ from orderbridge.pipelines.push.lookups import (
     QUARANTINE,
     UNIDENTIFIED,
     Doubt,
+    Remains,
     SoughtKeys,
     doubts_of,
     look_up,
@@ -42,6 +44,7 @@ from orderbridge.pipelines.push.lookups import (
 )
 from orderbridge.pipelines.push.next_steps import Action, NextSteps, answer_step
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.warehouse.reviews import Review
 from orderbridge.sources.errors import CoverageError
 from orderbridge.sources.kinds import KINDS, additive_fields
 from orderbridge.sources.words import VERDICTS, number
@@ -96,6 +99,7 @@ class PushRules:
         country: of phone numbers without a country code.
         changed: what was changed since the plan was made: nothing is sent that never was; empty if nothing was.
         answered: operations that a person just reported as not arrived: they are sent whatever was changed.
+        reviews: reads what people have said about pairs of a code and a customer.
     """
 
     settle_s: float
@@ -107,6 +111,7 @@ class PushRules:
     country: str | None = None
     changed: str = ""
     answered: frozenset[int] = frozenset()
+    reviews: Callable[[], Mapping[str, Review]] = dict
 
     def is_repeatable(self, operation: PlannedOperation) -> bool:
         """Whether sending it twice has the same effect as sending it once."""
@@ -254,60 +259,102 @@ def assess_creates(
     """
     before = before or Eligibility()
     eligibility = Eligibility(withheld=withhold_changed(ledger, rules), absent=before.absent)
-    withheld = eligibility.withheld
     due = due_doubts(plan, ledger, rules)
-    planned = ledger.ids("planned") - set(withheld)
+    planned = ledger.ids("planned") - set(eligibility.withheld)
     claimed = claimed_elsewhere(plan, ledger, rules)
     to_look_up = planned - {number for number, one in claimed.items() if one.outcome != "held"}
     if not due and not to_look_up:
-        eligibility.withheld = claimed | withheld
+        eligibility.withheld = claimed | eligibility.withheld
         return eligibility
-    keys = {op.id: search_keys(op.keys) for op in plan.operations(planned)}
-    own = [key for own_keys in keys.values() for key in own_keys]
+    keys = {op.id: op.keys for op in plan.operations(planned)}
+    own = [key for keys_of_one in keys.values() for key in search_keys(keys_of_one)]
     sought = SoughtKeys(ledger.ledger, ledger.host, due, [*own, *any_spelling(own)])
     listing = read_customers(sought)
     for doubt in due:
-        found, is_own = look_up(doubt, sought, listing, rules.country), doubt.ledger is ledger
-        if found is None and not is_own:
-            found = not_created(doubt)
-        if isinstance(found, StateChange):
-            # A plan whose customer was found records that itself, with its results.
-            if is_own or doubt.is_orphan or found.to in ("abandoned", "rejected"):
-                doubt.ledger.commit([found], ledger.now())
-        elif not is_own:
-            continue  # it is reported by the push of that plan
-        elif found is not None:
-            withheld[doubt.row.id] = Withheld("in_doubt", *found)
-        elif rules.resend:
-            eligibility.resend.add(doubt.row.id)
-        else:
-            withheld[doubt.row.id] = Withheld("in_doubt", "", "resend")
-    eligibility.withheld = withheld = claimed_elsewhere(plan, ledger, rules) | withheld
-    held = {number for number, one in withheld.items() if one.outcome == "held"}
-    planned -= set(withheld) - held
-    for one in planned:
-        if any(listing.records.get(key) for key in keys[one]):
-            withheld[one] = Withheld("exists_now", _EXISTS, "plan_again")
-        elif any(key in listing.quarantined_keys for key in keys[one]):
-            reason = f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}"
-            withheld[one] = Withheld("exists_now", reason, "plan_again")
-        elif alike := listing.find(any_spelling(keys[one])):
-            eligibility.alike[one] = {str(record["id"]) for record in alike}
-            if one in before.absent and eligibility.alike[one] - before.alike.get(one, set()):
-                withheld[one] = Withheld("exists_now", f"{_EXISTS} {_RESPELT}", "plan_again")
-    left = planned - set(withheld)
+        _settle(doubt, look_up(doubt, sought, listing, rules.country), ledger, rules, eligibility)
+    eligibility.withheld = claimed_elsewhere(plan, ledger, rules) | eligibility.withheld
+    held = {create for create, one in eligibility.withheld.items() if one.outcome == "held"}
+    may_send = planned - (set(eligibility.withheld) - held)
+    for create in may_send:
+        _compare(create, keys[create], listing, rules, before, eligibility)
+    left = may_send - set(eligibility.withheld)
     if listing.proves_absence or rules.accept_unproven:
         eligibility.absent = before.absent | left
-    left -= eligibility.absent
-    if left:
-        reason, hint = _unproven(listing, plan)
-        message = (
-            f"{reason}: {number(len(left), 'customer')} not sent, since they may exist already"
-        )
-        eligibility.unproven = CoverageError(message, hint)
-        may_exist = Withheld("blocked", f"{reason}: the customer may exist already", "again")
-        withheld |= dict.fromkeys(left, may_exist)
+    _withhold_unproven(left - eligibility.absent, listing, plan, eligibility)
     return eligibility
+
+
+def _settle(
+    doubt: Doubt,
+    found: StateChange | Remains | None,
+    ledger: PlanLedger,
+    rules: PushRules,
+    eligibility: Eligibility,
+) -> None:
+    """Ends a doubt as the list shows; or says of one of this plan whether it is sent again, or why not.
+
+    A plan whose customer was found records that itself, with its results.
+    """
+    is_own = doubt.ledger is ledger
+    if found is None and not is_own:
+        found = not_created(doubt)
+    if isinstance(found, StateChange):
+        if is_own or doubt.is_orphan or found.to in ("abandoned", "rejected"):
+            doubt.ledger.commit([found], ledger.now())
+    elif not is_own:
+        return  # it is reported by the push of that plan
+    elif found is not None:
+        eligibility.withheld[doubt.row.id] = Withheld("in_doubt", *found)
+    elif rules.resend:
+        eligibility.resend.add(doubt.row.id)
+    else:
+        eligibility.withheld[doubt.row.id] = Withheld("in_doubt", "", "resend")
+
+
+def _compare(
+    create: int,
+    keys: Mapping[str, str],
+    listing: CustomerListing,
+    rules: PushRules,
+    before: Eligibility,
+    eligibility: Eligibility,
+) -> None:
+    """Withholds a create whose customer is listed, or may be one that is listed."""
+    own_keys = search_keys(keys)
+    withheld = eligibility.withheld
+    if any(listing.records.get(key) for key in own_keys):
+        withheld[create] = Withheld("exists_now", _EXISTS, "plan_again")
+        return
+    if any(key in listing.quarantined_keys for key in own_keys):
+        reason = f"{_EXISTS}, in a quarantined row of the list: {QUARANTINE}"
+        withheld[create] = Withheld("exists_now", reason, "plan_again")
+        return
+    alike = listing.find(any_spelling(own_keys))
+    if not alike:
+        return
+    eligibility.alike[create] = {str(record["id"]) for record in alike}
+    is_since = eligibility.alike[create] - before.alike.get(create, set())
+    if create in before.absent and is_since:
+        withheld[create] = Withheld("exists_now", f"{_EXISTS} {_RESPELT}", "plan_again")
+        return
+    known = likeness(keys, alike, rules.reviews())
+    if known.customer is not None:
+        withheld[create] = Withheld("exists_now", f"it is the customer {known.customer}")
+    elif known.open is not None:
+        withheld.setdefault(create, Withheld("held", known.open.words))
+
+
+def _withhold_unproven(
+    creates: Set[int], listing: CustomerListing, plan: Plan, eligibility: Eligibility
+) -> None:
+    """Withholds creates that a list without a proof may lack."""
+    if not creates:
+        return
+    reason, hint = _unproven(listing, plan)
+    message = f"{reason}: {number(len(creates), 'customer')} not sent, since they may exist already"
+    eligibility.unproven = CoverageError(message, hint)
+    may_exist = Withheld("blocked", f"{reason}: the customer may exist already", "again")
+    eligibility.withheld |= dict.fromkeys(creates, may_exist)
 
 
 def _unproven(listing: CustomerListing, plan: Plan) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Container, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -52,6 +52,7 @@ from orderbridge.pipelines.push.send import (
     SendTask,
 )
 from orderbridge.pipelines.warehouse.lock import run_lock
+from orderbridge.pipelines.warehouse.reviews import read_reviews
 from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import AccessError, PlatformError, Stopped, UsageError
 from orderbridge.sources.http.client import Client
@@ -206,6 +207,7 @@ class _PushRun:
             country=reconcile_settings().country,
             changed=self.changed.message if self.changed is not None else "",
             answered=options.not_landed,
+            reviews=cache(read_reviews),
         )
         self.eligibility = Eligibility()
         self.assessed_at = self.ledger.now()

@@ -24,6 +24,7 @@ from orderbridge.pipelines.ledger.keys import loose_code
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.current_state import list_read
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
+from orderbridge.pipelines.push.checks import host_now
 from orderbridge.pipelines.push.listing import (
     CustomerListing,
     Key,
@@ -43,7 +44,12 @@ from orderbridge.sources.contract import CUSTOMER, Record
 from orderbridge.sources.errors import ExitCode, LockedError, UsageError
 from orderbridge.sources.http.masking import masked
 from orderbridge.sources.kinds import KINDS, KindName
-from orderbridge.sources.settings import DataSource, ledger_path, reconcile_settings, warehouse_path
+from orderbridge.sources.settings import (
+    DataSource,
+    ledger_path,
+    reconcile_settings,
+    warehouse_path,
+)
 
 VERIFY_FILE: Final = "verify.csv"
 _BATCH: Final = 10_000
@@ -211,7 +217,7 @@ def _read_records(
         UsageError: it began before the last send, or was not over the list of the plan's shop.
     """
     name = shown.name
-    last_read = list_read(connection, warehouse_path(), plan.manifest.host, name)
+    last_read = list_read(connection, warehouse_path(), host_now(plan.manifest), name)
     if difference := read_source(connection).differences(
         DataSource(organization=masked(plan.manifest.organization))
     ):

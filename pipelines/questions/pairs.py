@@ -1,14 +1,17 @@
-"""Questions about pairs of the match with the ERP: is this line of the file this customer? A review is the answer.
+"""Questions about pairs of a line of the ERP's file and a customer: are they the same? A review is the answer.
 
-In: the pairs of the published warehouse, and `.dlt/reviewed.csv`. Out: a question for each doubtful pair, most doubtful
-first, and reviews, which the next run with the ERP's file uses.
+In: the creates that plans hold, since a customer has their code in another spelling; the pairs of the match with the
+ERP in the published warehouse; and `.dlt/reviewed.csv`. Out: a question for each doubtful pair, those that hold creates
+first, then the most doubtful; and reviews, which the next run and the next plan with the ERP's file use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from orderbridge.pipelines.plan.alike import AlikePair, kept_pairs
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.reviews import (
@@ -19,7 +22,7 @@ from orderbridge.pipelines.warehouse.reviews import (
     reviews_file,
     write_reviews,
 )
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import Rows, table_names
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import warehouse_path
 from orderbridge.transforms.questions import Choice
@@ -39,14 +42,15 @@ class Pairs:
 
     def asked(self) -> list[AskedQuestion]:
         """See `QuestionKind`."""
-        if not warehouse_path().is_file():
-            return []
-        with open_warehouse() as warehouse:
-            if "erp_pairs" not in table_names(warehouse, "reconciled"):
-                return []
-            pairs = doubtful_pairs(warehouse, _CERTAIN_FROM)
         reviewed = read_reviews()
-        return [_asked(pair) for pair in pairs if pair["pair"] not in reviewed]
+        held = {
+            pair.pair: _holding(pair, kept.path)
+            for kept in kept_pairs()
+            for pair in kept.pairs
+            if pair.pair not in reviewed
+        }
+        doubtful = [one for one in _doubtful() if one["pair"] not in {*reviewed, *held}]
+        return [*held.values(), *map(_asked, doubtful)]
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
         """See `QuestionKind`."""
@@ -93,6 +97,31 @@ def pair_of(question: str) -> str:
             f"{question} names no pair", "`orderbridge questions` lists those that are asked."
         )
     return f"{line_key}{SEPARATOR}{customer_id}"
+
+
+def _doubtful() -> Rows:
+    """The doubtful pairs of the match with the ERP."""
+    if not warehouse_path().is_file():
+        return []
+    with open_warehouse() as warehouse:
+        if "erp_pairs" not in table_names(warehouse, "reconciled"):
+            return []
+        return doubtful_pairs(warehouse, _CERTAIN_FROM)
+
+
+def _holding(pair: AlikePair, file: str) -> AskedQuestion:
+    """The question about a pair that holds a create back."""
+    return AskedQuestion(
+        id=pair.question,
+        text=f"Is line {pair.line} of {Path(file).name} the customer {pair.customer} of the platform?",
+        state="open",
+        reason=f"{pair.field} is {pair.written} in the file, and {pair.known} on the platform",
+        choices=[
+            Choice("same", "one customer: nothing is created"),
+            Choice("different", "two customers: the next plan of the file creates it"),
+        ],
+        holds_up=("the create of this line",),
+    )
 
 
 def _asked(pair: Mapping[str, Any]) -> AskedQuestion:

@@ -7,6 +7,10 @@ import os
 import pytest
 
 from orderbridge.pipelines.plan.make import PlanOptions, make_plan
+from orderbridge.pipelines.pull.model import PullOptions
+from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.push.model import PushOptions
+from orderbridge.pipelines.push.verify import verify
 from orderbridge.pipelines.questions.platforms import Platforms
 from orderbridge.sources.errors import UsageError
 from tests.pipelines.bridge import command
@@ -48,7 +52,6 @@ def test_nothing_is_sent_to_another_name_of_the_platform_before_somebody_says_th
     assert imported(at)[0] == 0
     assert not Platforms().asked()
     applied = at.variant(1)
-    made_before = at.plan([patch(1, 3, price=7, repeatable=False)])
     other_name(at)
     requests = at.platform.state.requests
     code, said = imported(at)
@@ -61,8 +64,23 @@ def test_nothing_is_sent_to_another_name_of_the_platform_before_somebody_says_th
     answer(at, "same")
     code, said = imported(at)
     assert (code, at.variant(1)) == (0, applied), said
+
+
+def test_a_plan_goes_on_under_another_name_once_somebody_says_that_the_platform_is_the_same(
+    at: Place,
+) -> None:
+    created = at.plan([customer(1)])
+    assert at.code(created) == 0
+    plan = at.stopped(patch(1, 1, price=7, repeatable=False), patch(2, 2))
+    url = other_name(at)
     with pytest.raises(UsageError, match="made for other settings"):
-        at.push(made_before)
+        at.push(plan)
+    answer(at, "same")
+    with pytest.raises(UsageError, match=f"would be sent to {url}"):
+        at.push(plan, PushOptions())
+    assert (at.code(plan), at.states(plan)) == (0, ["confirmed", "confirmed"])
+    pull(PullOptions(("customers",), accept_new_source=True))
+    assert verify(created).outcomes["same"] == 1
 
 
 def test_what_is_open_under_one_name_is_settled_under_the_other(at: Place) -> None:
