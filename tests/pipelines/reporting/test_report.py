@@ -282,9 +282,11 @@ def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(wareh
         "Regular customers who stopped: 1 of 1 price list regular customers stopped not listed: L9 1 1",
         "No order is dated within the 30 days before the run",  # one is of the day before these
         "To be decided by a person: 1 possible pair, 2 doubtful matches", "ambiguous in the ERP, 2 repeat a code",
-        "UTC by an import. What is new since the last night", " 12,345 ",
+        "UTC by an import.", " 12,345 ", "customers of the platform have no line in the ERP",
+        "Those who stopped had 30 orders",
     ):  # fmt: skip
         assert text in words
+    assert words.index("Revenue and customers") < words.index("What changed")
     found = re.findall(r"(?:error|warning|info) (?:[a-z]+ ){1,2}?([a-z ]+?) (\d+) (\d+) ", words)
     assert len(found) > 5
     assert {int(before) - int(count) for _, count, before in found} == {7}
