@@ -36,10 +36,10 @@ def _lists(family: Family) -> str:
 
 FAMILIES: Final = {
     "sources.legacy": (
-        f"Legacy family ({_lists('legacy')}; needed to plan and push)",
+        f"Legacy API ({_lists('legacy')}; needed to plan and push)",
         ("base_url", "api_key", "environment", "login_mode"),
     ),
-    "sources.public_v1": (f"Public v1 family ({_lists('public_v1')})", ("base_url", "api_key")),
+    "sources.public_v1": (f"V1 API ({_lists('public_v1')})", ("base_url", "api_key")),
 }
 
 MEANINGS: Final = ("timezone", "country")
@@ -165,7 +165,7 @@ def _ask_missing() -> dict[str, object]:
         values |= _ask_meanings()
     if not values and not any(map(is_set, FAMILIES)):
         raise UsageError(
-            "no family was set up",
+            "neither API was set up",
             "Run `orderbridge init` again, or try `orderbridge init --sandbox`.",
         )
     return values

@@ -48,7 +48,7 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
 def command(resources: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 # those of pull_options
     """Read the lists to their ends and publish the raw tables.
 
-    RESOURCE: the name of a list, see --refresh; by default all whose family has settings. A list whose walk fails
+    RESOURCE: the name of a list, see --refresh; by default all whose API has settings. A list whose walk fails
     keeps its previous table and sets the exit code; if every list fails, nothing is published. With --tail only the
     orders after the last read are requested, and older ones stay as they are.
     """
@@ -91,7 +91,7 @@ def ending(result: PullResult) -> list[str]:
     left_out = ", ".join(result.left_out)
     published = f"published {result.path}"
     copied = f", copied to {name}" if (name := warehouse_settings().destination) else ""
-    unset = [f"not read, as their family has no settings: {left_out}"] * bool(left_out)
+    unset = [f"not read, as their API has no settings: {left_out}"] * bool(left_out)
     return [
         *result.ledger_problem.splitlines(),
         *unset,

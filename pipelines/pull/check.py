@@ -69,7 +69,7 @@ def permission_warnings(root: Path) -> Iterator[str]:
                 yield f"{path} can be read by other users (mode {mode:04o}). Run: chmod {fix} {shlex.quote(str(path))}"
 
 
-_FAMILIES: Final[Mapping[Family, str]] = {"legacy": "the legacy family", "public_v1": "public v1"}
+_FAMILIES: Final[Mapping[Family, str]] = {"legacy": "the legacy API", "public_v1": "the v1 API"}
 _LOGIN_MODE: Final = "orderbridge questions sources.legacy.login_mode"
 _SETTINGS: Final[Mapping[Family, Callable[[], LegacySettings | PublicV1Settings]]] = {
     "legacy": legacy_settings,

@@ -137,7 +137,7 @@ def check_coverage(result: PullResult, options: PullOptions) -> None:
         for walked in result.lists
         if walked.verdict != "complete"
     ]
-    incomplete += [f"{name} is not read, as its family has no settings" for name in result.left_out]
+    incomplete += [f"{name} is not read, as its API has no settings" for name in result.left_out]
     if len(errors) == len(result.lists) or (errors and options.require_complete):
         first = min(errors, key=lambda error: error.exit_code)
         # the hint has a line for the other family

@@ -122,7 +122,7 @@ def _tail(options: PullOptions, names: Sequence[str], targets: Targets) -> Order
     if options.tail and ORDER.name not in names:
         raise UsageError(
             "--tail reads orders, which are not among the lists",
-            "Leave --tail out, or add orders, and the settings of their family.",
+            "Leave --tail out, or add orders, and the settings of the v1 API.",
         )
     if options.tail and options.require_complete:
         raise UsageError(

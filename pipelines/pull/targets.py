@@ -145,7 +145,7 @@ class Targets:
         """Settings of a family. Raises UsageError where it has none."""
         settings = self.legacy if family == "legacy" else self.public_v1 or self.whoami
         if settings is None:
-            raise UsageError(f"no settings for the family {family}")
+            raise UsageError(f"no settings for the API {family}")
         return settings
 
     def client(

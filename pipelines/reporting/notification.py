@@ -150,7 +150,7 @@ def _text(summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
         f"new question: orderbridge questions {question}" for question in summary["new_questions"]
     ]
     if summary["left_out"]:
-        lines.append(f"not read, as their family has no settings: {', '.join(summary['left_out'])}")
+        lines.append(f"not read, as their API has no settings: {', '.join(summary['left_out'])}")
     if summary["ledger_problem"]:
         lines.append(summary["ledger_problem"])
     return "\n".join(lines + summary["schema_changes"])

@@ -298,7 +298,9 @@ def failure_of_status(
     elif status == 403:
         words = "this key is not permitted to do this"
         scope = "Give the key the scope that the operation requires, or use another key."
-        legacy = "Check sources.legacy.api_key: this family may also answer so when a key is wrong."
+        legacy = (
+            "Check sources.legacy.api_key: the legacy API may also answer so when a key is wrong."
+        )
         hint = scope if family == "public_v1" else legacy
     elif status == 429:
         words, hint = "too many requests", "Try again later, or with fewer requests at a time."

@@ -345,7 +345,7 @@ def check_same_environment(legacy: LegacySettings, public_v1: PublicV1Settings) 
     """Raises UsageError for a run that would mix test data with real data."""
     if legacy.environment != public_v1.environment:
         raise UsageError(
-            f"the two families have different environments: {named('sources.legacy.environment')} is "
+            f"the two APIs have different environments: {named('sources.legacy.environment')} is "
             f"{legacy.environment}, the key in {named('sources.public_v1.api_key')} is for {public_v1.environment}",
-            "Use hosts and keys of one environment, or pull one family alone.",
+            "Use hosts and keys of one environment, or pull the lists of one API alone.",
         )

@@ -159,7 +159,7 @@ def test_check_names_a_host_that_refuses_at_once_and_reads_the_other_family(shop
         False,
         False,
     )
-    for words in ("wrong host of the legacy family", "cannot connect to 127.0.0.1:1: connection refused",
+    for words in ("wrong host of the legacy API", "cannot connect to 127.0.0.1:1: connection refused",
                   "ok    first page of orders"):  # fmt: skip
         assert words in refused.out
 

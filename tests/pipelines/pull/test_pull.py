@@ -372,8 +372,8 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge) -> None:
         left,
         len(RESOURCES) - len(left),
     )
-    assert ending(first)[0] == f"not read, as their family has no settings: {', '.join(left)}"
-    assert checked["settings of public v1"].message == f"not set: {', '.join(left)} are not read"
+    assert ending(first)[0] == f"not read, as their API has no settings: {', '.join(left)}"
+    assert checked["settings of the v1 API"].message == f"not set: {', '.join(left)} are not read"
     assert {result.exit_code for result in checked.values()} == {0}
     with without("LEGACY"):
         assert fresh.code(*left) == 0
