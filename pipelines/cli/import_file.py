@@ -55,9 +55,9 @@ def command(
     from orderbridge.pipelines.reporting.notification import notify_failure, notify_import
     from orderbridge.sources.settings import notify_settings
 
-    url = (
-        None if sys.stdin.isatty() else notify_settings().url
-    )  # a person in front of it sees how it ends
+    is_plan_alone = values and not yes and confirm is None
+    is_watched = sys.stdin.isatty() or is_plan_alone  # a person sees how it ends
+    url = None if is_watched else notify_settings().url
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
     import_options = ImportOptions(
         push=push_options, holds_damaged=not sys.stdin.isatty(), **options

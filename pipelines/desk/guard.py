@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from starlette.datastructures import FormData, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from orderbridge.pipelines.desk.forms import field
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.session import Session
 
@@ -78,7 +79,7 @@ class Guard:
         entry = self._session.enter(token) if request.method == "GET" else "wrong"
         if entry != "entered":
             return self._refused(f"refused.{entry}", HTTPStatus.FORBIDDEN)
-        response = self._pages.page("enter", {"base": self._session.base})
+        response = self._pages.page("enter")
         response.set_cookie(
             self._session.cookie_name,
             self._session.cookie,
@@ -107,18 +108,13 @@ class Guard:
             return self._refused("refused.too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         except (MultiPartException, HTTPException, ValueError):
             return self._refused("refused.form", HTTPStatus.BAD_REQUEST)
-        if not self._session.is_form_token(_text(form, FORM_TOKEN)):
+        if not self._session.is_form_token(field(form, FORM_TOKEN)):
             return self._refused("refused.form_token", HTTPStatus.FORBIDDEN)
         request.state.form = form
         return None
 
     def _refused(self, reason: str, status: HTTPStatus) -> Response:
-        return self._pages.page("refused", {"base": "", "reason": reason}, status)
-
-
-def _text(form: FormData, name: str) -> str:
-    value = form.get(name, "")
-    return value if isinstance(value, str) else ""
+        return self._pages.page("refused", status, reason=reason)
 
 
 def _is_same_origin(request: Request) -> bool:

@@ -7,7 +7,10 @@ command printed last: leaving at any step and coming back goes on there.
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,15 +20,16 @@ from typing import IO, Any, Final, Literal, cast
 from orderbridge.pipelines.desk.folder import desk_folder
 from orderbridge.pipelines.desk.jobs import Job
 from orderbridge.pipelines.desk.texts import Texts
-from orderbridge.sources.disk import create_private, disk_errors, private_folder
+from orderbridge.sources.disk import create_private, disk_errors, private_folder, write_private
 from orderbridge.sources.kinds import KINDS, KindName
 
-State = Literal["new", "running", "lost", "asking", "planned", "sent", "unfinished", "failed"]
-"""How far an import is: of a new one nothing was started; a lost one was killed. The others are those of its
-result."""
+State = Literal[
+    "new", "running", "lost", "asking", "planned", "sent", "unfinished", "stopped", "failed"
+]
+"""How far it is: nothing was started of a new one, a lost one was killed, the others are those of its result."""
 _NAME: Final = re.compile(r"[a-z]+-[0-9]{8}-[0-9]{6}(-[0-9]+)?(\.[0-9]+)?")
 _DONE: Final = ("sent",)
-_WAITING: Final = ("new", "asking", "planned", "unfinished", "failed", "lost")
+_OPTIONS: Final = "options.json"
 _NAME_MAX: Final = 120
 _CHUNK: Final = 1 << 20
 _HINT: Final = "Free space or make the folder writable, then try again."
@@ -57,9 +61,57 @@ class DeskImport:
         return next(_files(self.folder / "file"))
 
     @property
+    def root(self) -> str:
+        """The name of the import whose rejected lines it corrects; its own where it is none."""
+        return self.name.partition(".")[0]
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether its file has the corrected lines of another one."""
+        return self.root != self.name
+
+    @property
+    def lookups_folder(self) -> Path:
+        """Where further files are, with ids that the file may lack; a correction uses those of its first file."""
+        return desk_folder() / self.root / "lookups"
+
+    @property
     def lookups(self) -> list[Path]:
-        """Further files, which may have ids that the file lacks; those of the first file for its corrections too."""
-        return [*_files(desk_folder() / self.name.partition(".")[0] / "lookups")]
+        """The files of that folder."""
+        return [*_files(self.lookups_folder)]
+
+    @property
+    def sheet(self) -> str:
+        """The sheet that was chosen; empty: none was."""
+        return str(self._options.get("sheet", ""))
+
+    @property
+    def mapping(self) -> str:
+        """The mapping of the plan whose rejected lines it corrects; empty: it is found by the columns."""
+        return str(self._options.get("mapping", ""))
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        try:
+            options = json.loads((self.folder / _OPTIONS).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return options if isinstance(options, dict) else {}
+
+    def choose(self, **options: str) -> None:
+        """Keeps what was chosen for the file: its sheet, its mapping. Raises UsageError."""
+        with disk_errors(self.folder, _HINT):
+            write_private(self.folder / _OPTIONS, json.dumps(options).encode())
+
+    @property
+    def is_removable(self) -> bool:
+        """Whether nothing was sent, so that the file can be forgotten."""
+        return not self.job.is_running and self.result.get("push") is None
+
+    def remove(self) -> None:
+        """Forgets the file. Raises UsageError."""
+        with disk_errors(self.folder, _HINT):
+            shutil.rmtree(self.folder)
 
     @property
     def job(self) -> Job:
@@ -88,8 +140,16 @@ class DeskImport:
 
     def words(self, *options: str) -> list[str]:
         """The command that imports the file. Without an agreement among the options it sends nothing."""
-        lookups = [word for path in self.lookups for word in ("--lookup", str(path))]
-        return ["import", self.kind, str(self.file), "--json", *lookups, *options]
+        given = [word for path in self.lookups for word in ("--lookup", str(path))]
+        if self.sheet:
+            given.append(f"--sheet={self.sheet}")
+        if self.mapping:
+            given.append(f"--mapping={self.mapping}")
+        return ["import", self.kind, str(self.file), "--json", "--values", *given, *options]
+
+    def start(self, *options: str) -> None:
+        """Starts the command, unless it is running. Raises UsageError."""
+        self.job.start(self.words(*options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +182,23 @@ def find_import(name: str) -> DeskImport | None:
 
 def import_rows(texts: Texts) -> list[ImportRow]:
     """The imports for a page."""
-    return [_row(one, texts) for one in imports()]
+    return [import_row(one, texts) for one in imports()]
 
 
-def _row(one: DeskImport, texts: Texts) -> ImportRow:
+def import_row(one: DeskImport, texts: Texts) -> ImportRow:
+    """An import for a page."""
     state = one.state
+    kind = texts(f"kind.{one.kind}")
     return ImportRow(
         name=one.name,
         file=one.file.name,
-        kind=texts(f"kind.{one.kind}"),
+        kind=f"{kind}, {texts('correct.note')}" if one.is_correction else kind,
         state=state,
         state_words=texts(f"import.state.{state}"),
         at=one.added_at,
         href=f"/import/{one.name}",
         is_done=state in _DONE,
-        waits=state in _WAITING,
+        waits=state not in ("running", *_DONE),
     )
 
 
@@ -148,6 +210,25 @@ def add_import(kind: KindName, file_name: str, content: IO[bytes]) -> DeskImport
         one = DeskImport(next(name for name in _names(stamp) if _makes(root / name)))
     keep_file(one.folder / "file", file_name, content)
     return one
+
+
+def add_correction(of: DeskImport, mapping: Path, content: bytes) -> DeskImport:
+    """Keeps the corrected lines of an import as an import of their own. Raises UsageError."""
+    root = desk_folder(makes_it=True)
+    names = (f"{of.root}.{number}" for number in range(2, 1000))
+    with disk_errors(root, _HINT):
+        one = DeskImport(next(name for name in names if _makes(root / name)))
+    keep_file(one.folder / "file", f"{of.file.stem[:_NAME_MAX]}.xlsx", io.BytesIO(content))
+    one.choose(mapping=str(mapping))
+    return one
+
+
+def corrections(of: DeskImport) -> list[DeskImport]:
+    """The imports of its corrected lines, the first one first."""
+    if of.is_correction:
+        return []
+    found = [one for one in imports() if one.root == of.name and one.is_correction]
+    return sorted(found, key=lambda one: one.added_at)
 
 
 def keep_file(folder: Path, file_name: str, content: IO[bytes]) -> Path:

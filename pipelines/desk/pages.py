@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.sources.words import template_environment
@@ -31,12 +30,14 @@ class Pages:
         ).overlay(finalize=self._written)
         self.globals: dict[str, Any] = {"t": texts, "language": texts.language}
 
-    def page(
-        self, name: str, values: Mapping[str, object], status: HTTPStatus = HTTPStatus.OK
-    ) -> HTMLResponse:
+    def page(self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
         """A page from the template of a name."""
         template = self._environment.get_template(f"{name}.html.j2")
-        return HTMLResponse(template.render({**self.globals, **values}), status)
+        return HTMLResponse(template.render({"tab": "", **self.globals, **values}), status)
+
+    def see(self, path: str) -> RedirectResponse:
+        """To a page after a form: reloading it sends nothing again."""
+        return RedirectResponse(f"{self.globals['base']}{path}", HTTPStatus.SEE_OTHER)
 
     def _written(self, value: object) -> object:
         """How a value is written: thousands separated, a time in that of this machine, no control characters."""

@@ -7,7 +7,6 @@ commands, and by keeping a file that was dropped.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
 from importlib import resources
@@ -16,21 +15,16 @@ from typing import Final, cast
 from urllib.parse import quote
 
 from starlette.applications import Starlette
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Mount, Route
 
 from orderbridge.pipelines.desk.folder import desk_folder, run_job
+from orderbridge.pipelines.desk.forms import field
 from orderbridge.pipelines.desk.home import home
-from orderbridge.pipelines.desk.imports import (
-    DeskImport,
-    add_import,
-    find_import,
-    import_rows,
-    kinds,
-)
+from orderbridge.pipelines.desk.import_routes import Handler, ImportRoutes
 from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import progress_of
@@ -43,15 +37,12 @@ from orderbridge.pipelines.desk.questions import (
 from orderbridge.pipelines.questions.questions import asked_questions, find_question
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.sources.errors import BridgeError, UsageError
-from orderbridge.sources.kinds import KindName
 
 RUN: Final = ("run", "--log", "json")
 _STATIC: Final = {"desk.css": "text/css", "desk.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _REPORT_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 _VALUE: Final = "value:"
 """What the name of a field begins with that has the class of one value of a table."""
-
-Handler = Callable[[Request], Response]
 
 
 class Desk:
@@ -75,8 +66,7 @@ class Desk:
             Route("/questions", self._reads(self.questions)),
             Route("/question", self._reads(self.question)),
             Route("/question", self._reads(self.answer), methods=["POST"]),
-            Route("/import", self.new_import),
-            Route("/import", self.upload, methods=["POST"]),
+            *ImportRoutes(self._pages, self._reads).routes(),
             Route("/report", self.report),
             Route("/report/page", self._reads(self.report_page)),
             Route("/static/{name}", self.static),
@@ -100,17 +90,17 @@ class Desk:
 
     def home(self, request: Request) -> Response:
         """Lists, nights, what waits."""
-        return self._page("home", view=home(self._texts), tab="home")
+        return self._pages.page("home", view=home(self._texts), tab="home")
 
     def start_run(self, request: Request) -> Response:
         """Starts `orderbridge run`."""
         desk_folder(makes_it=True)
         run_job().start(RUN)
-        return self._see("/#run")
+        return self._pages.see("/#run")
 
     def run_progress(self, request: Request) -> Response:
         """How far the run is: a part of the first page, fetched each second."""
-        return self._page(
+        return self._pages.page(
             "progress", progress=progress_of(run_job(), self._texts), url="/run/progress"
         )
 
@@ -118,7 +108,7 @@ class Desk:
         """What is asked, the most pressing first, then what was answered."""
         asked = asked_questions(with_answered=True)
         rows = question_rows(asked, self._texts)
-        return self._page(
+        return self._pages.page(
             "questions",
             groups=question_groups([row for row in rows if row.state != "answered"]),
             answered=[row for row in rows if row.state == "answered"],
@@ -133,56 +123,27 @@ class Desk:
     def answer(self, request: Request) -> Response:
         """Answers a question, or withdraws an answer."""
         form: FormData = request.state.form
-        question = _field(form, "id")
-        if _field(form, "withdraw"):
+        question = field(form, "id")
+        if field(form, "withdraw"):
             words = ["answer", "--withdraw", "--", question]
         else:
             value = _answer_of(form)
             if not value:
                 return self._question(question, error=self._texts("question.no_value"))
-            words = ["answer", f"--why={_field(form, 'why')}", "--", question, value]
+            words = ["answer", f"--why={field(form, 'why')}", "--", question, value]
         done = run_short(words)
         if done.code:
             return self._question(question, error=done.error)
-        return self._see(f"/questions?done={quote(question, safe='')}")
+        return self._pages.see(f"/questions?done={quote(question, safe='')}")
 
     def _question(self, name: str, error: str = "") -> Response:
         page = question_page(find_question(name), self._texts)
         status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
-        return self._page("question", status, page=page, error=error, tab="questions")
-
-    def new_import(self, request: Request) -> Response:
-        """Where a file is dropped, and the imports so far."""
-        return self._page(
-            "imports", rows=import_rows(self._texts), kinds=kinds(), error="", tab="import"
-        )
-
-    def upload(self, request: Request) -> Response:
-        """Keeps a file that was dropped."""
-        form: FormData = request.state.form
-        file, kind = form.get("file"), _field(form, "kind")
-        error = ""
-        if not isinstance(file, UploadFile) or not file.filename:
-            error = "upload.no_file"
-        elif not file.size:
-            error = "upload.empty"
-        elif kind not in kinds():
-            error = "upload.no_kind"
-        if error or not isinstance(file, UploadFile):
-            return self._page(
-                "imports",
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-                rows=import_rows(self._texts),
-                kinds=kinds(),
-                error=self._texts(error),
-                tab="import",
-            )
-        one = add_import(cast("KindName", kind), file.filename or "", file.file)
-        return self._see(f"/import/{one.name}")
+        return self._pages.page("question", status, page=page, error=error, tab="questions")
 
     def report(self, request: Request) -> Response:
         """The report below the navigation."""
-        return self._page("report", tab="report")
+        return self._pages.page("report", tab="report")
 
     def report_page(self, request: Request) -> Response:
         """The page that `orderbridge report` writes, made anew. It has its styles inside, and no script."""
@@ -201,41 +162,22 @@ class Desk:
         path = Path(str(resources.files("orderbridge.pipelines.desk").joinpath("static", name)))
         return FileResponse(path, media_type=_STATIC[name])
 
-    def _page(self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> Response:
-        return self._pages.page(name, {"tab": "", **values}, status)
-
-    def _see(self, path: str) -> Response:
-        """To a page after a form: reloading it sends nothing again."""
-        return RedirectResponse(f"{self._pages.globals['base']}{path}", HTTPStatus.SEE_OTHER)
-
-    def _import(self, request: Request) -> DeskImport:
-        """The import of the address. Raises HTTPException."""
-        one = find_import(request.path_params["name"])
-        if one is None:
-            raise HTTPException(HTTPStatus.NOT_FOUND)
-        return one
-
     def _http_error(self, request: Request, error: HTTPException) -> Response:
         status = HTTPStatus(error.status_code)
-        return self._page("error", status, code=f"error.{status.value}", message="", hint="")
+        return self._pages.page("error", status, code=f"error.{status.value}", message="", hint="")
 
     def _bridge_error(self, request: Request, error: BridgeError) -> Response:
         """What a command would print."""
         is_usage = isinstance(error, UsageError)
         status = HTTPStatus.UNPROCESSABLE_ENTITY if is_usage else HTTPStatus.INTERNAL_SERVER_ERROR
-        return self._page(
+        return self._pages.page(
             "error", status, code="error.bridge", message=error.message, hint=error.hint
         )
-
-
-def _field(form: FormData, name: str) -> str:
-    value = form.get(name, "")
-    return value.strip() if isinstance(value, str) else ""
 
 
 def _answer_of(form: FormData) -> str:
     """The answer that a form gives: a table, what was typed, or what was chosen."""
     rows = [
-        (name.removeprefix(_VALUE), _field(form, name)) for name in form if name.startswith(_VALUE)
+        (name.removeprefix(_VALUE), field(form, name)) for name in form if name.startswith(_VALUE)
     ]
-    return table_answer(rows) if rows else _field(form, "other") or _field(form, "value")
+    return table_answer(rows) if rows else field(form, "other") or field(form, "value")

@@ -102,6 +102,8 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(
     file.write_text("Ana María;García;Calle Mayor\nEva;Pérez;Plaza\n", "utf-8")
     refused = fresh.command(*given[:3], **more)
     assert refused.code == 2
+    shown = fresh.command(*given[:3], "--json", "--values", **more)  # on a page, which says why
+    assert shown.code == 2
     push = SimpleNamespace(error=UsageError("no space left"), lines={("confirmed", "confirmed"): 1})
     ended: Any = SimpleNamespace(
         plan=SimpleNamespace(kind="customers"), exit_code=2, push=push, error=None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import threading
 import time
@@ -20,7 +21,9 @@ ADDRESS = re.compile(r'href="([^"]+)"')
 class Browser:
     """Requests to a desk, with the form's token of its pages."""
 
-    def __init__(self, folder: Path, port: int, lines: list[str], thread: threading.Thread) -> None:
+    def __init__(
+        self, folder: Path, port: int, lines: list[str], thread: threading.Thread | None
+    ) -> None:
         self.folder = folder
         self.lines = lines
         self.thread = thread
@@ -88,3 +91,37 @@ def serving(folder: Path, **options: Any) -> Iterator[Browser]:
         stop.set()
         thread.join(30)
         browser.client.close()
+
+
+def drop(
+    browser: Browser, content: bytes, name: str = "clientes.csv", kind: str = "customers"
+) -> str:
+    """Drops a file on the page; returns the path of its import."""
+    response = browser.post("/import", files={"file": (name, content)}, kind=kind)
+    assert response.status_code == 303, response.text
+    return response.headers["location"].removeprefix(browser.base)
+
+
+def seen_at_its_end(browser: Browser, path: str) -> str:
+    """The page of an import, once its command has ended."""
+    deadline = time.monotonic() + 120
+    while "data-refresh" in browser.get(f"{path}/progress").text:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return browser.get(path).text
+
+
+def columns_of(page: str) -> dict[str, str]:
+    """The chosen field of each list on a page of columns, by the name of its form's field."""
+    chosen: dict[str, str] = {}
+    for name, options in re.findall(r'<select name="(column:[^"]+)".*?>(.*?)</select>', page, re.S):
+        found = re.search(r'<option value="([^"]*)" selected', options)
+        chosen[html.unescape(name)] = found[1] if found else ""
+    return chosen
+
+
+def hidden(page: str, name: str) -> str:
+    """The value of a hidden field."""
+    found = re.search(rf'name="{name}" value="([^"]*)"', page)
+    assert found is not None, page
+    return html.unescape(found[1])

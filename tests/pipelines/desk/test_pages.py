@@ -190,7 +190,7 @@ def test_names_of_customers_are_text_on_a_match() -> None:
     page = QuestionPage(
         question=asked, state_words="open", choices=[ChoiceRow(MARKUP, MARKUP, [MARKUP])], pair=pair
     )
-    body = bytes(pages.page("question", {"page": page, "error": "", "tab": ""}).body).decode()
+    body = bytes(pages.page("question", page=page, error="").body).decode()
     assert MARKUP not in body
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in body
     assert body.count(ESCAPED) >= 6

@@ -81,6 +81,7 @@ def test_a_second_use_of_the_address_ends_the_desk(closed: Browser) -> None:
     response = httpx.get(address, trust_env=False)
     assert response.status_code == 403
     assert "used before" in response.text
+    assert closed.thread is not None
     closed.thread.join(10)
     assert not closed.thread.is_alive()
     assert "a second time" in closed.lines[-1]

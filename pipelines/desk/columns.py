@@ -1,0 +1,150 @@
+"""The columns of a file as a page shows them: a row each, with samples and the field that it fills.
+
+In: what the import reads of the file. Out: rows, and the fields to choose from; and the answers that a form gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orderbridge.pipelines.desk.imports import DeskImport
+from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.import_file.reading import (
+    FileReading,
+    ReadColumn,
+    SampleCell,
+    read_columns,
+)
+from orderbridge.pipelines.imports.open import open_input_table
+from orderbridge.sources.files import DetectedFormat, ReadOptions
+from orderbridge.sources.kinds import PASSWORD
+
+IGNORE: Final = "ignore"
+KEEP: Final = ""
+"""The choice of a column that fills several fields: they stay as they are."""
+_SAMPLES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRow:
+    """A column.
+
+    Attributes:
+        chosen: the field that is chosen in the list; empty: none yet, or several.
+        paths: all fields that it fills.
+    """
+
+    name: str
+    question: str
+    state: str
+    chosen: str
+    paths: Sequence[str]
+    samples: Sequence[SampleCell]
+    rivals: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOption:
+    """A field to choose."""
+
+    path: str
+    label: str
+    is_required: bool
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnsPage:
+    """How a file is read.
+
+    Attributes:
+        asked: how many columns need an answer.
+        missing: required fields that no column fills.
+        is_known: the columns are read as in an earlier file.
+        sheets: of a workbook with several; `sheet` is the one that is read.
+    """
+
+    rows: Sequence[ColumnRow]
+    fields: Sequence[FieldOption]
+    asked: int
+    missing: Sequence[FieldOption]
+    is_known: bool
+    encoding: str
+    delimiter: str
+    sheets: Sequence[str]
+    sheet: str
+
+
+def columns_page(one: DeskImport, texts: Texts) -> ColumnsPage:
+    """How the file of an import is read. Raises UsageError: it cannot be read."""
+    found = open_input_table(one.file, ReadOptions(sheet=one.sheet or None), None).format
+    reading = read_columns(one.kind, one.file, one.sheet, one.lookups)
+    rows = [_row(column) for column in reading.columns]
+    rows.sort(key=lambda row: row.state != "asked")
+    fields = [
+        FieldOption(
+            path=field.path,
+            label=texts.or_own(f"field.{field.path}", field.path),
+            is_required=field.is_required,
+            meaning=field.meaning,
+        )
+        for field in reading.fields
+    ]
+    filled = {field.path for field in reading.fields if field.column is not None}
+    filled.add(PASSWORD)  # where the file has none, it is asked for later
+    return ColumnsPage(
+        rows=rows,
+        fields=fields,
+        asked=sum(row.state == "asked" for row in rows),
+        missing=[field for field in fields if field.is_required and field.path not in filled],
+        is_known=reading.mapping is not None,
+        encoding=found.encoding or "",
+        delimiter=_shown_delimiter(found),
+        sheets=[*found.sheets] if len(found.sheets) > 1 else [],
+        sheet=found.sheet or "",
+    )
+
+
+def column_answers(reading: FileReading, chosen: Mapping[str, str]) -> dict[str, str]:
+    """The answers to give, by question: of columns that are asked, and of those whose field is changed.
+
+    Args:
+        reading: how the file is read now.
+        chosen: the field that was chosen for a column, by its question.
+    """
+    answers: dict[str, str] = {}
+    for column in reading.columns:
+        choice = chosen.get(column.question, KEEP)
+        if choice == KEEP:
+            continue
+        if column.state == "asked" or choice != _current(column):
+            answers[column.question] = choice
+    return answers
+
+
+def _current(column: ReadColumn) -> str:
+    """The choice that the list shows for a column as it is read now."""
+    if len(column.fields) > 1:
+        return KEEP
+    if column.fields:
+        return column.fields[0]
+    return IGNORE
+
+
+def _row(column: ReadColumn) -> ColumnRow:
+    is_asked = column.state == "asked"
+    return ColumnRow(
+        name=column.name,
+        question=column.question,
+        state=column.state,
+        chosen=(column.guess or KEEP) if is_asked else _current(column),
+        paths=column.fields,
+        samples=[cell for cell in column.samples if cell.text.strip()][:_SAMPLES],
+        rivals=column.rivals,
+    )
+
+
+def _shown_delimiter(found: DetectedFormat) -> str:
+    return {"\t": "TAB", " ": "SPACE"}.get(found.delimiter or "", found.delimiter or "")

@@ -1,0 +1,42 @@
+"""Rejected lines that were corrected on a page, as the workbook that the import of corrections reads.
+
+In: what an import printed, and the cells that a person typed. Out: an .xlsx with the sheet `to correct`, which has
+the
+corrected lines alone, every cell as text: what a person would have saved from `result.xlsx`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+
+import xlsxwriter
+
+from orderbridge.pipelines.desk.plans import Corrections
+from orderbridge.pipelines.import_file.result import WORKBOOK_OPTIONS, write_row
+from orderbridge.pipelines.imports.open import REJECT_COLUMNS
+from orderbridge.sources.files.formulas import escape
+from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
+
+
+def corrected_rows(corrections: Corrections, typed: Mapping[str, str]) -> list[list[str]]:
+    """The lines of which a cell was changed, each with all its cells as they are now, and its number."""
+    rows: list[list[str]] = []
+    for one in corrections.rows:
+        cells = [typed.get(cell.name, cell.text) for cell in one.cells]
+        if cells != [cell.text for cell in one.cells]:
+            rows.append([*cells, str(one.line)])
+    return rows
+
+
+def workbook_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
+    """The workbook. `rows` have the cells of the columns, and the number of the line."""
+    content = io.BytesIO()
+    header = [*columns, *REJECT_COLUMNS]
+    with xlsxwriter.Workbook(content, {**WORKBOOK_OPTIONS, "in_memory": True}) as workbook:
+        text = workbook.add_format({"num_format": "@"})
+        sheet = workbook.add_worksheet(CORRECTIONS_SHEET)
+        for at, row in enumerate([header, *rows]):
+            filled = [*map(escape, row), *[""] * (len(header) - len(row))]
+            write_row(sheet, at, filled, [text] * len(header))
+    return content.getvalue()

@@ -1,0 +1,151 @@
+"""The page of an import at the step where it is: running, asking, to be confirmed, or at its end.
+
+In: an import of the desk. Out: one dataclass for the template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
+from orderbridge.pipelines.desk.imports import DeskImport, ImportRow, corrections, import_row
+from orderbridge.pipelines.desk.plans import Document, PlanPage, plan_page
+from orderbridge.pipelines.desk.progress import Progress, progress_of
+from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.sources.errors import UsageError
+
+_COLUMN_TOPIC: Final = "column"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAnswer:
+    """An answer to choose."""
+
+    value: str
+    label: str
+    evidence: str
+    is_checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question about the file, beside those about its columns.
+
+    Attributes:
+        id: as it is answered.
+        is_here: its answers are chosen on the page; others have a page of their own.
+    """
+
+    id: str
+    text: str
+    reason: str
+    examples: Sequence[str]
+    choices: Sequence[AskedAnswer]
+    is_here: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportPage:
+    """An import.
+
+    Attributes:
+        shown: what names the plan that the page shows; a confirmation is for it alone.
+        corrections: the imports of its corrected lines.
+        parent: the import whose rejected lines it corrects.
+    """
+
+    row: ImportRow
+    progress: Progress
+    plan: PlanPage
+    questions: Sequence[Asked]
+    corrections: Sequence[ImportRow]
+    parent: ImportRow | None
+    shown: str
+    is_removable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnsView:
+    """The columns of an import. `error`: why its file cannot be read, and what to do, in English."""
+
+    row: ImportRow
+    page: ColumnsPage | None
+    lookups: Sequence[str]
+    error: Sequence[str]
+    is_removable: bool
+    is_correction: bool
+
+
+def import_view(one: DeskImport, texts: Texts) -> ImportPage:
+    """The page of an import that was started."""
+    document = one.result
+    questions = document.get("questions") or ()
+    parent = import_row(DeskImport(one.root), texts) if one.is_correction else None
+    return ImportPage(
+        row=import_row(one, texts),
+        progress=progress_of(one.job, texts),
+        plan=plan_page(document, texts),
+        questions=[_asked(each, texts) for each in questions if each.get("topic") != _COLUMN_TOPIC],
+        corrections=[import_row(each, texts) for each in corrections(one)],
+        parent=parent,
+        shown=shown_plan(document),
+        is_removable=one.is_removable,
+    )
+
+
+def asks_columns(document: Document) -> bool:
+    """Whether columns need an answer before the import can go on."""
+    return any(each.get("topic") == _COLUMN_TOPIC for each in document.get("questions") or ())
+
+
+def shown_plan(document: Document) -> str:
+    """What names the plan that an import printed: its folder has a digest of its content."""
+    agreement = document.get("agreement") or {}
+    return f"{document.get('folder')} {agreement.get('operations')}"
+
+
+def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> ColumnsView:
+    """The page of the columns of a file."""
+    page, error = None, list[str]()
+    try:
+        page = columns_page(one, texts)
+    except UsageError as problem:
+        error = [problem.message, problem.hint]
+    if page is not None and chosen:
+        rows = [replace(row, chosen=chosen.get(row.question, row.chosen)) for row in page.rows]
+        page = replace(page, rows=rows)
+    return ColumnsView(
+        row=import_row(one, texts),
+        page=page,
+        lookups=[path.name for path in one.lookups],
+        error=error,
+        is_removable=one.is_removable,
+        is_correction=one.is_correction,
+    )
+
+
+def _asked(question: Mapping[str, Any], texts: Texts) -> Asked:
+    topic = question.get("topic") or ""
+    proposal = question.get("proposal")
+    choices = [
+        AskedAnswer(
+            value=str(choice["value"]),
+            label=texts.or_own(
+                f"answer.{topic}.{choice['value']}",
+                texts.or_own(f"answer.{choice['value']}", str(choice["value"])),
+            ),
+            evidence=str(choice.get("evidence") or ""),
+            is_checked=choice["value"] == proposal,
+        )
+        for choice in question.get("choices") or ()
+    ]
+    return Asked(
+        id=str(question["id"]),
+        text=str(question["text"]),
+        reason=str(question.get("reason") or ""),
+        examples=[str(example) for example in question.get("examples") or ()],
+        choices=choices,
+        is_here=bool(choices),
+    )

@@ -1,0 +1,245 @@
+"""The addresses of imports: a file is dropped, read, asked about, checked, corrected, sent.
+
+In: requests that have passed the guard. Out: pages, and redirects after a form. Answers are given and files imported by
+commands. What is written here are files: those that were dropped, and corrected lines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, cast
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from orderbridge.pipelines.desk.columns import column_answers
+from orderbridge.pipelines.desk.corrections import corrected_rows, workbook_of
+from orderbridge.pipelines.desk.forms import dropped_file, field, named
+from orderbridge.pipelines.desk.import_page import (
+    asks_columns,
+    columns_view,
+    import_view,
+    shown_plan,
+)
+from orderbridge.pipelines.desk.imports import (
+    DeskImport,
+    add_correction,
+    add_import,
+    find_import,
+    import_rows,
+    keep_file,
+    kinds,
+)
+from orderbridge.pipelines.desk.jobs import run_short
+from orderbridge.pipelines.desk.pages import Pages
+from orderbridge.pipelines.desk.plans import corrections_of
+from orderbridge.pipelines.desk.progress import progress_of
+from orderbridge.pipelines.import_file.reading import read_columns
+from orderbridge.pipelines.plan.model import MAPPING_FILE
+from orderbridge.sources.disk import write_private
+from orderbridge.sources.kinds import KindName
+
+_XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_COLUMN: Final = "column:"
+_ANSWER: Final = "answer:"
+"""What the names of fields begin with that answer the question whose id follows."""
+
+Handler = Callable[[Request], Response]
+
+
+class ImportRoutes:
+    """The pages of imports. `reads` makes a page of one that reads the warehouse or the ledger."""
+
+    def __init__(self, pages: Pages, reads: Callable[[Handler], Handler]) -> None:
+        self._pages = pages
+        self._texts = pages.texts
+        self._reads = reads
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        return [
+            Route("/import", self.new_import),
+            Route("/import", self.upload, methods=["POST"]),
+            Route("/import/{name}", self._reads(self.show_import)),
+            Route("/import/{name}/progress", self.import_progress),
+            Route("/import/{name}/workbook", self.workbook),
+            Route("/import/{name}/columns", self._reads(self.answer_columns), methods=["POST"]),
+            Route("/import/{name}/answers", self._reads(self.answer_import), methods=["POST"]),
+            Route("/import/{name}/lookup", self._reads(self.add_lookup), methods=["POST"]),
+            Route("/import/{name}/check", self.check_import, methods=["POST"]),
+            Route("/import/{name}/send", self.send_import, methods=["POST"]),
+            Route("/import/{name}/correct", self.correct_import, methods=["POST"]),
+            Route("/import/{name}/remove", self.remove_import, methods=["POST"]),
+        ]
+
+    def new_import(self, request: Request) -> Response:
+        """Where a file is dropped, and the imports so far."""
+        return self._pages.page(
+            "imports", rows=import_rows(self._texts), kinds=kinds(), error="", tab="import"
+        )
+
+    def upload(self, request: Request) -> Response:
+        """Keeps a file that was dropped."""
+        form: FormData = request.state.form
+        file, kind = dropped_file(form), field(form, "kind")
+        if file is None:
+            return self._not_kept("upload.no_file")
+        if not file.size:
+            return self._not_kept("upload.empty")
+        if kind not in kinds():
+            return self._not_kept("upload.no_kind")
+        one = add_import(cast("KindName", kind), file.filename or "", file.file)
+        one.start()  # without an agreement it sends nothing
+        return self._pages.see(f"/import/{one.name}")
+
+    def _not_kept(self, reason: str) -> Response:
+        """The page again, with the reason why a file was not kept."""
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        rows = import_rows(self._texts)
+        return self._pages.page(
+            "imports", status, rows=rows, kinds=kinds(), error=self._texts(reason), tab="import"
+        )
+
+    def show_import(self, request: Request) -> Response:
+        """An import, at the step where it is; `?step=columns` goes back to the columns."""
+        one = self._import(request)
+        is_asked_for = request.query_params.get("step") == "columns"
+        if one.state != "running" and (is_asked_for or asks_columns(one.result)):
+            return self._columns(one)
+        return self._import_page(one)
+
+    def _import_page(self, one: DeskImport, error: str = "") -> Response:
+        """The page of an import that was started."""
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
+        return self._pages.page(
+            "import",
+            status,
+            view=import_view(one, self._texts),
+            error=error,
+            url=f"/import/{one.name}/progress",
+            tab="import",
+        )
+
+    def _columns(
+        self, one: DeskImport, error: str = "", chosen: Mapping[str, str] = MappingProxyType({})
+    ) -> Response:
+        """The columns of a file; with what was chosen, where that could not be kept."""
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
+        view = columns_view(one, self._texts, chosen)
+        return self._pages.page("columns", status, view=view, error=error, tab="import")
+
+    def import_progress(self, request: Request) -> Response:
+        """How far an import is: a part of its page."""
+        one = self._import(request)
+        progress = progress_of(one.job, self._texts)
+        return self._pages.page("progress", progress=progress, url=f"/import/{one.name}/progress")
+
+    def workbook(self, request: Request) -> Response:
+        """The workbook with the result of each line."""
+        one = self._import(request)
+        path = Path(str((one.result.get("files") or {}).get("workbook") or ""))
+        if not path.is_file():
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        return FileResponse(path, filename=f"{one.file.stem} {path.name}", media_type=_XLSX)
+
+    def answer_columns(self, request: Request) -> Response:
+        """Answers for the columns whose field was chosen, then looks at the file."""
+        one = self._import(request)
+        form: FormData = request.state.form
+        sheet = field(form, "sheet")
+        if sheet and sheet != field(form, "shown_sheet"):
+            one.choose(sheet=sheet)
+            one.start()
+            return self._pages.see(f"/import/{one.name}")
+        chosen = {name.removeprefix(_COLUMN): path for name, path in named(form, _COLUMN).items()}
+        reading = read_columns(one.kind, one.file, one.sheet, one.lookups)
+        error = self._give(one, column_answers(reading, chosen))
+        if error:
+            return self._columns(one, error, chosen)
+        one.start()
+        return self._pages.see(f"/import/{one.name}")
+
+    def answer_import(self, request: Request) -> Response:
+        """Answers the questions of an import, then looks at the file again."""
+        one = self._import(request)
+        given = named(request.state.form, _ANSWER)
+        answers = {name.removeprefix(_ANSWER): value for name, value in given.items() if value}
+        error = self._give(one, answers)
+        if error:
+            return self._import_page(one, error)
+        one.start()
+        return self._pages.see(f"/import/{one.name}")
+
+    def _give(self, one: DeskImport, answers: Mapping[str, str]) -> str:
+        """Gives answers by a command, all or none. Returns why they are not possible; empty where they are kept."""
+        if not answers:
+            return ""
+        given = [{"question": name, "answer": value} for name, value in answers.items()]
+        path = one.folder / "answers.json"
+        write_private(path, json.dumps(given).encode())
+        return run_short(["answer", "--from", str(path), "--json"]).error
+
+    def add_lookup(self, request: Request) -> Response:
+        """Keeps a second file, which may have ids that the first one lacks."""
+        one = self._import(request)
+        file = dropped_file(request.state.form)
+        if file is None or not file.size:
+            return self._columns(one, self._texts("upload.no_file"))
+        keep_file(one.lookups_folder, file.filename or "", file.file)
+        one.start()
+        return self._pages.see(f"/import/{one.name}")
+
+    def check_import(self, request: Request) -> Response:
+        """Looks at the file again, and sends nothing."""
+        one = self._import(request)
+        one.start()
+        return self._pages.see(f"/import/{one.name}")
+
+    def send_import(self, request: Request) -> Response:
+        """Sends what the page has shown, after the person has agreed to it: by its number, where it is production."""
+        one = self._import(request)
+        document = one.result
+        agreement = document.get("agreement")
+        is_shown = field(request.state.form, "shown") == shown_plan(document)
+        if one.job.is_running or not agreement or not is_shown:
+            return self._import_page(one, self._texts("send.changed"))
+        typed = field(request.state.form, "number").replace(".", "").replace(",", "")
+        if agreement["environment"] == "production" and typed != str(agreement["operations"]):
+            return self._import_page(one, self._texts("send.number"))
+        one.start(*agreement["arguments"])
+        return self._pages.see(f"/import/{one.name}")
+
+    def correct_import(self, request: Request) -> Response:
+        """Keeps the corrected lines as an import of their own, and looks at it."""
+        one = self._import(request)
+        document = one.result
+        shown = corrections_of(document)
+        rows = corrected_rows(shown, named(request.state.form, "cell:"))
+        if not rows or not document.get("folder"):
+            return self._import_page(one, self._texts("correct.nothing"))
+        mapping = Path(document["folder"]) / MAPPING_FILE
+        fixed = add_correction(one, mapping, workbook_of(shown.columns, rows))
+        fixed.start()
+        return self._pages.see(f"/import/{fixed.name}")
+
+    def remove_import(self, request: Request) -> Response:
+        """Forgets a file of which nothing was sent."""
+        one = self._import(request)
+        if not one.is_removable:
+            return self._import_page(one, self._texts("import.not_removable"))
+        one.remove()
+        return self._pages.see("/import")
+
+    def _import(self, request: Request) -> DeskImport:
+        """The import of the address. Raises HTTPException."""
+        one = find_import(request.path_params["name"])
+        if one is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        return one

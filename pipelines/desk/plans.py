@@ -1,0 +1,318 @@
+"""What an import would do, or has done, as a page shows it.
+
+In: what `import --json --values` printed. Out: dataclasses for the templates; every text of a code is looked up here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orderbridge.pipelines.desk.texts import Texts
+
+ROWS_MAX: Final = 200
+CORRECTIONS_MAX: Final = 100
+"""Rejected lines that can be corrected on a page; the others are in the workbook."""
+_CORRECTABLE: Final = ("rejected",)
+_ON_THE_PAGE: Final = ("again", "wait", "correct", "compare")
+"""Next steps for which the page has a button or a table."""
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """So many lines have an outcome."""
+
+    outcome: str
+    words: str
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A field of a record: its value on the platform, and the one that is sent. `how`: why it is sent, as words."""
+
+    field: str
+    old: str
+    new: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a line would do. `record`: the one that it changes; empty: it is new."""
+
+    line: int
+    record: str
+    values: Sequence[Value]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecords:
+    """Records that would be created: a row each, with the values of the fields that any of them has."""
+
+    fields: Sequence[str]
+    rows: Sequence[tuple[int, Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field that differs on the platform and is not sent."""
+
+    line: int
+    field: str
+    file_value: str
+    platform_value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why lines are rejected, held or left out. `words` are of the first of them; `lines` counts all."""
+
+    outcome: str
+    outcome_words: str
+    words: str
+    lines: int
+    rows: Sequence[tuple[int, str]]
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell to correct."""
+
+    name: str
+    text: str
+    column: str
+    is_wrong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A rejected line, to be corrected."""
+
+    line: int
+    reason: str
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """The rejected lines that can be corrected on the page. `hidden`: those that are in the workbook alone."""
+
+    columns: Sequence[str]
+    rows: Sequence[Correction]
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What somebody agrees to.
+
+    Attributes:
+        operations: the number to type for production.
+        messages: mails that the platform would send to customers.
+        doubts: requests with an unknown outcome that may be sent again.
+    """
+
+    operations: int
+    is_production: bool
+    host: str
+    messages: int
+    doubts: int
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What to do after an import. `command`: that does it; empty where the page does."""
+
+    words: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPage:
+    """What an import would do, or has done."""
+
+    lines: int
+    counts: Sequence[Count]
+    created: NewRecords
+    changes: Sequence[Change]
+    differences: Sequence[Difference]
+    reasons: Sequence[Reason]
+    suspicious: Sequence[str]
+    notes: Sequence[str]
+    corrections: Corrections
+    agreement: Agreement | None
+    next: Sequence[NextStep]
+    results: Sequence[Count]
+    verified: Sequence[Count]
+    passwords: str
+    workbook: str
+    error: Sequence[str]
+
+
+def plan_page(document: Document, texts: Texts) -> PlanPage:
+    """The page of what an import printed."""
+    changes: Document = document.get("changes") or {}
+    plan: Document = document.get("plan") or {}
+    files: Document = document.get("files") or {}
+    error: Document = document.get("error") or {}
+    rows = (changes.get("changes") or ())[:ROWS_MAX]
+    return PlanPage(
+        lines=changes.get("lines") or 0,
+        counts=_counts(changes.get("counts") or {}, texts),
+        created=_new_records([one for one in rows if not one.get("record")], texts),
+        changes=[_change(one, texts) for one in rows if one.get("record")],
+        differences=[_difference(one) for one in changes.get("differences") or ()][:ROWS_MAX],
+        reasons=[_reason(one, texts) for one in changes.get("reasons") or ()],
+        suspicious=[*_suspicious(plan)],
+        notes=[str(note) for note in changes.get("notes") or ()],
+        corrections=corrections_of(document),
+        agreement=_agreement(document.get("agreement")),
+        next=[_next(one, texts) for one in document.get("next") or ()],
+        results=_counts(_results(document.get("push") or {}), texts),
+        verified=_counts((document.get("verify") or {}).get("outcomes") or {}, texts),
+        passwords=str(files.get("passwords") or ""),
+        workbook=str(files.get("workbook") or ""),
+        error=[str(error[key]) for key in ("message", "hint") if error.get(key)],
+    )
+
+
+def corrections_of(document: Document) -> Corrections:
+    """The rejected lines with their cells, in the order of the file."""
+    columns = [str(one["name"]) for one in document.get("columns") or ()]
+    columns_of = _columns_by_field(document)
+    found: dict[int, Correction] = {}
+    lines = 0
+    for reason in (document.get("changes") or {}).get("reasons") or ():
+        if reason["outcome"] not in _CORRECTABLE:
+            continue
+        lines += reason["lines"]
+        wrong = {columns_of.get(path, "") for path in str(reason["field"] or "").split("; ")}
+        for row in reason["rows"]:
+            if row.get("cells"):
+                found[row["line"]] = _correction(row, columns, wrong)
+    rows = [found[line] for line in sorted(found)][:CORRECTIONS_MAX]
+    return Corrections(columns, rows, max(0, lines - len(rows)))
+
+
+def _columns_by_field(document: Document) -> dict[str, str]:
+    return {
+        str(path): str(column["name"])
+        for column in document.get("columns") or ()
+        for path in column["fields"]
+    }
+
+
+def _correction(row: Document, columns: Sequence[str], wrong: set[str]) -> Correction:
+    cells: Mapping[str, str] = row["cells"]
+    return Correction(
+        line=row["line"],
+        reason=str(row.get("message") or row["words"]),
+        cells=[
+            Cell(f"cell:{row['line']}:{at}", cells.get(name, ""), name, name in wrong)
+            for at, name in enumerate(columns)
+        ],
+    )
+
+
+def _counts(counts: Mapping[str, int], texts: Texts) -> list[Count]:
+    return [
+        Count(outcome, texts.or_own(f"outcome.{outcome}", outcome.replace("_", " ")), lines)
+        for outcome, lines in counts.items()
+        if lines
+    ]
+
+
+def _results(push: Document) -> dict[str, int]:
+    """The lines by outcome, of those by file and outcome: `confirmed.confirmed`, `unsent.exists_now`."""
+    lines: Mapping[str, int] = push.get("lines") or {}
+    return {name.rpartition(".")[2]: count for name, count in lines.items()}
+
+
+def _change(one: Document, texts: Texts) -> Change:
+    values = [
+        Value(
+            _field(value["field"], texts),
+            _text(value.get("old")),
+            _text(value.get("new")),
+            texts.or_own(f"how.{value.get('how')}", ""),
+        )
+        for value in one["values"]
+    ]
+    return Change(one["line"], str(one.get("record") or ""), values)
+
+
+def _new_records(rows: Sequence[Document], texts: Texts) -> NewRecords:
+    fields = dict.fromkeys(str(value["field"]) for one in rows for value in one["values"])
+    records = [
+        (one["line"], {str(value["field"]): _text(value["new"]) for value in one["values"]})
+        for one in rows
+    ]
+    return NewRecords(
+        fields=[_field(name, texts) for name in fields],
+        rows=[(line, [values.get(name, "") for name in fields]) for line, values in records],
+    )
+
+
+def _field(path: object, texts: Texts) -> str:
+    """A field as people call it."""
+    return texts.or_own(f"field.{path}", str(path))
+
+
+def _difference(one: Document) -> Difference:
+    return Difference(
+        one["line"], str(one["field"]), _text(one["file_value"]), _text(one["platform_value"])
+    )
+
+
+def _reason(one: Document, texts: Texts) -> Reason:
+    rows = [(row["line"], str(row.get("message") or row["words"])) for row in one["rows"]]
+    outcome = str(one["outcome"])
+    return Reason(
+        outcome=outcome,
+        outcome_words=texts.or_own(f"outcome.{outcome}", outcome),
+        words=str(one["words"]),
+        lines=one["lines"],
+        rows=rows[:ROWS_MAX],
+        hidden=max(0, one["lines"] - len(rows[:ROWS_MAX])),
+    )
+
+
+def _suspicious(plan: Document) -> Iterator[str]:
+    for one in plan.get("suspicious") or ():
+        yield f"{one['field']}: {one['words']}"
+
+
+def _agreement(one: Document | None) -> Agreement | None:
+    if one is None:
+        return None
+    return Agreement(
+        operations=one["operations"],
+        is_production=one["environment"] == "production",
+        host=str(one["host"]),
+        messages=one.get("messages") or 0,
+        doubts=one.get("doubts") or 0,
+    )
+
+
+def _next(one: Document, texts: Texts) -> NextStep:
+    action = str(one.get("action"))
+    return NextStep(
+        words=texts.or_own(f"next.{action}", str(one.get("words", ""))),
+        command="" if action in _ON_THE_PAGE else str(one.get("command") or ""),
+    )
+
+
+def _text(value: object) -> str:
+    """A value for people: that of a list or an object is its values."""
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        return " · ".join(filter(None, map(_text, value.values())))
+    if isinstance(value, list):
+        return "; ".join(filter(None, map(_text, value)))
+    return str(value)

@@ -1,0 +1,174 @@
+"""Whole ways through the desk, as a person goes them in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.desk.conftest import Person
+from tests.pipelines.bridge import Bridge
+
+CUSTOMERS = (
+    "Código;Nombre;Apellidos;Correo\r\n"
+    + "".join(f"07{n:04d};Ana;Peña;ana{n}@example.com\r\n" for n in range(3))
+    + "070100;Sin;Correo;\r\n070101;Mal;Correo;no es un correo\r\n"
+)
+
+
+def write(project: Bridge, text: str = CUSTOMERS, name: str = "clientes.csv") -> str:
+    file = project.folder / name
+    file.write_bytes(text.encode("cp1252"))
+    return str(file)
+
+
+def created(project: Bridge) -> list[str]:
+    rows = project.platform.state.records("customers")
+    return sorted(str(row["erpCode"]) for row in rows if str(row.get("erpCode")).startswith("07"))
+
+
+def test_customers_with_two_wrong_cells_are_corrected_and_sent(
+    project: Bridge, opened: Callable[..., Person]
+) -> None:
+    person = opened(project)
+    person.is_accessible()
+    person.drop(write(project), "customers", "Check the file")
+    person.is_accessible()
+    person.find("input[value=file]").click()
+    person.press("Answer")
+    assert "2 lines to correct" in person.text
+    person.is_accessible()
+    for name, value in (("cell:5:3", "sin@example.com"), ("cell:6:3", "mal@example.com")):
+        cell = person.find(f"input[name='{name}']")
+        cell.clear()
+        cell.send_keys(value)
+    person.press("Check the corrected lines")
+    assert "Send 2 requests" in person.text
+    person.is_accessible()
+    person.press("Send 2 requests")
+    assert "sent" in person.find("h1").text
+    person.is_accessible()
+    person.find(".crumb a:last-child").click()
+    person.press("Send 3 requests")
+    assert created(project) == ["070000", "070001", "070002", "070100", "070101"]
+    person.go("/")
+    assert "not finished" not in person.text
+    person.is_accessible()
+
+
+def test_production_is_confirmed_by_its_number(
+    project: Bridge, opened: Callable[..., Person], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "production")
+    monkeypatch.setenv("SOURCES__PUBLIC_V1__API_KEY", project.platform.v1_live_key)
+    person = opened(project)
+    person.drop(write(project), "customers", "Check the file")
+    person.find("input[value=file]").click()
+    person.press("Answer")
+    assert "production" in person.text
+    person.is_accessible()
+    person.find("input[name=number]").send_keys("9")
+    person.press("Send 3 requests")
+    assert "not the number of requests" in person.find("[role=alert]").text
+    assert created(project) == []
+    person.find("input[name=number]").send_keys("3")
+    person.press("Send 3 requests")
+    assert len(created(project)) == 3
+
+
+def test_in_spanish_by_keyboard_alone(project: Bridge, opened: Callable[..., Person]) -> None:
+    person = opened(project, "es")
+    person.go("/import")
+    person.is_accessible()
+    radio = person.find("input[value=customers]")
+    _tab_to(person, radio)
+    radio.send_keys(Keys.SPACE)
+    file = person.find(".upload input[type=file]")
+    _tab_to(person, file)
+    file.send_keys(write(project))
+    button = person.find(".upload button")
+    _tab_to(person, button)
+    button.send_keys(Keys.ENTER)
+    person.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, "input[value=file]"))
+    choice = person.find("input[value=mail]")
+    _tab_to(person, choice)
+    choice.send_keys(Keys.ARROW_DOWN)
+    person.driver.switch_to.active_element.send_keys(Keys.TAB, Keys.ENTER)
+    person.until(lambda driver: driver.find_elements(By.ID, "send"))
+    assert "Enviar 3 peticiones" in person.text
+    person.is_accessible()
+    button = person.find("#send button")
+    _tab_to(person, button)
+    button.send_keys(Keys.ENTER)
+    person.until(lambda _: "enviada" in person.find("h1").text)
+    assert len(created(project)) == 3
+
+
+def _tab_to(person: Person, element: object) -> None:
+    """Presses Tab until an element has the focus, which is visible there."""
+    for _ in range(60):
+        if person.driver.switch_to.active_element == element:
+            ring = "return getComputedStyle(document.activeElement).outlineStyle"
+            assert person.driver.execute_script(ring) != "none"
+            return
+        person.driver.switch_to.active_element.send_keys(Keys.TAB)
+    raise AssertionError("it cannot be reached by Tab")
+
+
+def test_without_scripts(project: Bridge, opened: Callable[..., Person]) -> None:
+    person = opened(project, has_scripts=False)
+    person.go("/import")
+    person.find("input[value=customers]").click()
+    person.find(".upload input[type=file]").send_keys(write(project))
+    person.find(".upload button").click()
+    _reload_until(person, "input[value=file]")
+    person.find("input[value=file]").click()
+    person.find("section.next button").click()
+    _reload_until(person, "#send button")
+    person.find("#send button").click()
+    _reload_until(person, "h1 .badge.sent")
+    assert len(created(project)) == 3
+
+
+def _reload_until(person: Person, selector: str) -> None:
+    """Follows the link that shows the current state, until an element is there."""
+
+    def is_there(_: object) -> bool:
+        for link in person.all("#progress a"):
+            link.click()
+        return bool(person.all(selector))
+
+    person.until(is_there)
+
+
+@pytest.mark.parametrize(("zoom", "is_dark"), [(2, False), (1, True)])
+def test_each_page_at_200_percent_and_in_the_dark(
+    shop: Bridge, opened: Callable[..., Person], zoom: int, is_dark: bool
+) -> None:
+    person = opened(shop, "es", zoom=zoom, is_dark=is_dark)
+    for path in ("/", "/import", "/questions", "/report", "/nothing"):
+        person.go(path)
+        person.is_accessible()
+
+
+def test_statuses_are_decided_in_their_lists(shop: Bridge, opened: Callable[..., Person]) -> None:
+    person = opened(shop)
+    person.go("/questions")
+    person.driver.find_element(By.PARTIAL_LINK_TEXT, "status").click()
+    person.is_accessible()
+    for chosen in person.all("select option[value=sale]"):
+        chosen.click()
+    person.press("Answer")
+    assert "Answered" in person.find("[role=status]").text
+    answers = (shop.folder / ".dlt" / "answers.toml").read_text()
+    assert "=sale" in answers
+    assert "=open" not in answers
+
+
+def test_a_run_is_shown_until_its_end(shop: Bridge, opened: Callable[..., Person]) -> None:
+    person = opened(shop)
+    person.press("Run now")
+    assert "Done" in person.find("#progress").text
+    person.is_accessible()

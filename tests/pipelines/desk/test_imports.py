@@ -1,0 +1,318 @@
+"""A file from the page to the platform: read, asked about, checked, corrected, confirmed, sent, and gone on with."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orderbridge.pipelines.desk.imports import safe_name
+from orderbridge.pipelines.desk.jobs import Job
+from tests.pipelines.bridge import Bridge
+from tests.pipelines.desk.browser import (
+    Browser,
+    columns_of,
+    drop,
+    hidden,
+    seen_at_its_end,
+    serving,
+)
+
+CUSTOMERS = (
+    "Código;Nombre;Apellidos;Correo\r\n"
+    + "".join(f"07{n:04d};Ana;Peña;ana{n}@example.com\r\n" for n in range(5))
+    + "070100;Sin;Correo;\r\n070101;Mal;Correo;no es un correo\r\n"
+).encode("cp1252")
+MARKUP = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def project(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
+    """A sandbox that nothing was read of, with its settings."""
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(fresh.folder))
+    monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "email")
+    return fresh
+
+
+@pytest.fixture
+def desk(project: Bridge) -> Iterator[Browser]:
+    with serving(project.folder) as browser:
+        browser.enter()
+        yield browser
+
+
+def planned(browser: Browser, content: bytes = CUSTOMERS) -> tuple[str, str]:
+    """A file of customers that waits for its confirmation: its path, and the page."""
+    path = drop(browser, content)
+    page = seen_at_its_end(browser, path)
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/passwords)"', page))
+    assert browser.post(f"{path}/answers", **{question: "file"}).status_code == 303
+    return path, seen_at_its_end(browser, path)
+
+
+def send(browser: Browser, path: str, page: str, **more: str) -> str:
+    response = browser.post(f"{path}/send", shown=hidden(page, "shown"), **more)
+    assert response.status_code == 303, response.text
+    return seen_at_its_end(browser, path)
+
+
+def created(project: Bridge) -> Counter[str]:
+    """How often each code of the file is on the platform."""
+    rows = project.platform.state.records("customers")
+    codes = [str(row["erpCode"]) for row in rows if str(row.get("erpCode", "")).startswith("07")]
+    return Counter(codes)
+
+
+def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridge) -> None:
+    path, page = planned(desk)
+    assert "Send 5 requests" in page
+    assert "2 lines to correct" in page
+    assert created(project) == {}
+
+    # one wrong cell is corrected, the other line stays as it is
+    cells = dict(re.findall(r'<input name="(cell:[0-9:]+)" value="([^"]*)"', page))
+    assert len(cells) == 8
+    fixed = desk.post(f"{path}/correct", **{**cells, "cell:7:3": "sin@example.com"})
+    assert fixed.status_code == 303, fixed.text
+    correction = fixed.headers["location"].removeprefix(desk.base)
+    assert correction == f"{path}.2"
+    corrected = seen_at_its_end(desk, correction)
+    assert "Send one request" in corrected
+
+    page = send(desk, path, page)
+    assert "clientes.csv</bdi>" in page
+    assert ">sent<" in page
+    send(desk, correction, corrected)
+    assert created(project) == {f"07{n:04d}": 1 for n in range(5)} | {"070100": 1}
+    assert "Imports that are not finished" not in desk.get("/").text
+    workbook = desk.get(f"{path}/workbook")
+    assert workbook.content.startswith(b"PK")
+    assert "attachment" in workbook.headers["content-disposition"]
+
+
+def test_passwords_are_in_the_file_that_the_page_names_and_on_no_page(
+    desk: Browser, project: Bridge
+) -> None:
+    path, page = planned(desk)
+    page = send(desk, path, page)
+    found = re.search(r"<code>([^<]+passwords\.csv)</code>", page)
+    assert found is not None
+    file = Path(found[1])
+    assert file.stat().st_mode & 0o777 == 0o600
+    passwords = [line.split(";")[-1].split(",")[-1] for line in file.read_text().splitlines()[1:]]
+    assert len(passwords) == 5
+    for shown in (
+        page,
+        desk.get("/").text,
+        *(p.read_text() for p in desk.folder.glob("desk/*/*.*")),
+    ):
+        assert not [one for one in passwords if one in shown]
+
+
+def test_nothing_is_sent_to_production_before_its_number_is_typed(
+    project: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "production")
+    monkeypatch.setenv("SOURCES__PUBLIC_V1__API_KEY", project.platform.v1_live_key)
+    with serving(project.folder) as browser:
+        browser.enter()
+        path, page = planned(browser)
+        assert "This is the production platform" in page
+        for number in ("", "4", "50"):
+            refused = browser.post(f"{path}/send", shown=hidden(page, "shown"), number=number)
+            assert "not the number of requests" in refused.text
+        assert created(project) == {}
+        send(browser, path, page, number="5")
+    assert sum(created(project).values()) == 5
+
+
+def test_a_confirmation_is_for_the_plan_that_was_seen(desk: Browser, project: Bridge) -> None:
+    path, page = planned(desk)
+    other = desk.post(f"{path}/send", shown="another plan 5")
+    assert "not the one that you saw" in other.text
+    page = send(desk, path, page)
+    again = desk.post(f"{path}/send", shown="again")
+    assert again.status_code == 422
+    assert sum(created(project).values()) == 5
+
+
+def test_a_column_that_fits_no_field_is_asked_and_can_be_changed_later(desk: Browser) -> None:
+    content = CUSTOMERS.replace(b"Correo\r\n", b"Xyz\r\n", 1)
+    path = drop(desk, content)
+    page = seen_at_its_end(desk, path)
+    assert "One column needs an answer" in page
+    columns = columns_of(page)
+    (asked,) = [name for name in columns if name.endswith("/Xyz")]
+    nonsense = desk.post(f"{path}/columns", **{**columns, asked: "firstName"})
+    assert nonsense.status_code == 422  # two columns for one field
+    assert desk.post(f"{path}/columns", **{**columns, asked: "email"}).status_code == 303
+    assert "/passwords" in seen_at_its_end(desk, path)
+    kept = columns_of(desk.get(f"{path}?step=columns").text)
+    assert kept[asked] == "email"
+
+
+def test_leaving_at_any_step_and_coming_back_goes_on_there(desk: Browser, project: Bridge) -> None:
+    path = drop(desk, CUSTOMERS)
+    seen_at_its_end(desk, path)
+    home = desk.get("/").text
+    assert "needs an answer" in home
+    assert f'href="{desk.base}{path}"' in home
+    with serving(project.folder) as other:  # another desk, after this one
+        other.enter()
+        page = other.get(path).text
+        assert "/passwords" in page
+
+
+def test_a_file_of_which_nothing_was_sent_is_forgotten(desk: Browser) -> None:
+    path = drop(desk, CUSTOMERS)
+    seen_at_its_end(desk, path)
+    assert desk.post(f"{path}/remove").status_code == 303
+    assert desk.get(path).status_code == 404
+    assert [file for file in (desk.folder / "desk").iterdir() if file.is_dir()] == []
+
+
+def test_what_was_sent_is_not_forgotten(desk: Browser) -> None:
+    path, page = planned(desk)
+    send(desk, path, page)
+    assert desk.post(f"{path}/remove").status_code == 422
+    assert desk.get(path).status_code == 200
+
+
+def test_markup_in_cells_headers_and_rejects_is_text(desk: Browser) -> None:
+    content = f"Código;Nombre {MARKUP};Correo\r\n070001;{MARKUP};{MARKUP}\r\n070002;Ana;\r\n"
+    path = drop(desk, content.encode())
+    page = seen_at_its_end(desk, path)
+    assert MARKUP not in page
+    assert "&lt;script&gt;" in page
+    columns = {name: value or "ignore" for name, value in columns_of(page).items()}
+    desk.post(f"{path}/columns", **columns)
+    page = seen_at_its_end(desk, path)
+    for question in set(re.findall(r'name="(answer:import:[^"]+/passwords)"', page)):
+        desk.post(f"{path}/answers", **{question: "file"})
+    page = seen_at_its_end(desk, path)
+    assert "to correct" in page
+    assert MARKUP not in page
+    assert MARKUP not in desk.get(f"{path}/progress").text
+
+
+def test_a_file_that_cannot_be_read_says_why_and_can_be_forgotten(desk: Browser) -> None:
+    path = drop(desk, b"PK\x03\x04 no workbook", "clientes.xlsx")
+    assert "This ended with an error" in seen_at_its_end(desk, path)
+    page = desk.get(f"{path}?step=columns").text
+    assert "This file cannot be read" in page
+    assert "Forget this file" in page
+
+
+def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
+    articles = "Artículo;Precio\r\n00038;19,99\r\n00039;7,50\r\n".encode()
+    ids = b"productId;variantId;sku\r\n1;1001;00038\r\n1;1002;00039\r\n"
+    path = drop(desk, articles, "articulos.csv", "variants")
+    seen_at_its_end(desk, path)
+    assert "which is required" in desk.get(f"{path}?step=columns").text
+    added = desk.post(f"{path}/lookup", files={"file": ("ids.csv", ids)})
+    assert added.status_code == 303
+    page = seen_at_its_end(desk, path)
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/lookup)"', page))
+    desk.post(f"{path}/answers", **{question: "yes"})
+    assert "Send 2 requests" in seen_at_its_end(desk, path)
+
+
+@pytest.mark.parametrize("when", [0.0, 2.5])
+def test_a_desk_that_is_killed_sends_nothing_twice_and_the_next_one_goes_on(
+    project: Bridge, when: float
+) -> None:
+    with serving(project.folder) as browser:
+        browser.enter()
+        path, page = planned(browser)
+    command = [sys.executable, "-m", "orderbridge.pipelines.cli", "desk", "--no-browser"]
+    killed = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert killed.stdout is not None
+    killed.stdout.readline()
+    (opener,) = (project.folder / "desk").glob("open-*.html")
+    other = Browser(project.folder, int(opener.stem.rpartition("-")[2]), [], None)
+    other.enter()
+    assert other.post(f"{path}/send", shown=hidden(page, "shown")).status_code == 303
+    time.sleep(when)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    killed.stdout.close()
+    opener.unlink()
+    other.client.close()
+
+    with serving(project.folder) as browser:
+        browser.enter()
+        page = seen_at_its_end(browser, path)
+        assert ">sent<" in page
+    assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
+
+
+def test_an_import_that_is_killed_goes_on_and_sends_nothing_twice(
+    desk: Browser, project: Bridge
+) -> None:
+    path, page = planned(desk)
+    response = desk.post(f"{path}/send", shown=hidden(page, "shown"))
+    assert response.status_code == 303
+    job = Job.of(desk.folder / "desk" / path.rpartition("/")[2], "import")
+    deadline = time.monotonic() + 60
+    while not sum(created(project).values()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    _kill(job)
+    page = seen_at_its_end(desk, path)
+    assert "interrupted" in page or ">sent<" in page
+    if "interrupted" in page:
+        desk.post(f"{path}/check")
+        page = seen_at_its_end(desk, path)
+        if 'name="shown"' in page:
+            page = send(desk, path, page)
+    assert max(created(project).values()) == 1
+
+
+def _kill(job: Job) -> None:
+    """Kills the process that has the file of events open for writing."""
+    for process in Path("/proc").glob("[0-9]*"):
+        if int(process.name) == os.getpid():
+            continue
+        try:
+            if (process / "fd" / "2").samefile(job.log):
+                os.kill(int(process.name), signal.SIGKILL)
+        except OSError:
+            continue
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("clientes.csv", "clientes.csv"),
+        ("/etc/passwd", "passwd"),
+        ("C:\\x\\y.xlsx", "y.xlsx"),
+        ("..", "file"),
+        ("--help.csv", "help.csv"),
+        ("a\nb\x00c.csv", "abc.csv"),
+        ("ñ" * 300 + ".csv", "ñ" * 60 + ".csv"),
+        ("", "file"),
+    ],
+)
+def test_the_name_of_a_file_is_made_safe(given: str, kept: str) -> None:
+    assert safe_name(given) == kept
+
+
+def test_the_workbook_of_corrections_has_texts_only(desk: Browser) -> None:
+    import openpyxl
+
+    from orderbridge.pipelines.desk.corrections import workbook_of
+
+    content = workbook_of(["Código", "Nombre"], [["007", "=1+1", "3"]])
+    sheet = openpyxl.load_workbook(io.BytesIO(content))["to correct"]
+    header, row = sheet.iter_rows(values_only=True)
+    assert header == ("Código", "Nombre", "line", "field", "code", "words")
+    assert row[:3] == ("007", "'=1+1", "3")
+    assert {cell.data_type for cell in sheet[2][:3]} == {"s"}
