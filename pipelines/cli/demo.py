@@ -58,28 +58,40 @@ _STEPS: Final = (
     ("What was found, as a page", ("report",), ExitCode.DONE),
 )
 """Title, command and its exit code."""
+_DESK: Final = (
+    f"The desk: import {_CUSTOMERS} and {_VARIANTS} there, Ctrl-C ends it",
+    ("desk",),
+    ExitCode.DONE,
+)
 _WHERE: Final = f"""\
 report.html                        one page about the warehouse: open it in a browser
 {_CUSTOMERS}, {_VARIANTS}        the ERP files; mappings/ has which column was taken for which field
 plan-customers-*/                  result.xlsx with each line and lines to correct, summary.md, passwords.csv
 plan-variants-*/operations.jsonl   each request as it was sent
 warehouse.duckdb                   schemas raw, reconciled, ops and bi: docs/bi.md has SQL for twelve questions
-Next: make notebooks       (the notebooks, executed with this warehouse, as pages for a browser)
+Next: orderbridge demo --desk  (its pages in the browser: drop the two files there)
+      make notebooks       (the notebooks, executed with this warehouse, as pages for a browser)
       orderbridge init     (a project of yours)"""
 
 
 @declared("demo")
-def command(folder: Path) -> None:
+def command(folder: Path, desk: bool) -> None:
     """Show the whole bridge against the built-in sandbox; no settings needed.
 
-    Pull, reconcile, import, import again, run, report. Nothing outside the folder is touched.
+    Pull, reconcile, import, import again, run, report. Nothing outside the folder is touched. With --desk, the first of
+    these only, then the desk opens in the browser, and the sandbox serves until it ends.
     """
     STOP.listen()
-    demo(folder)
+    demo(folder, opens_desk=desk)
 
 
-def demo(folder: Path) -> None:
-    """Runs every step. Raises UsageError if the folder holds files that are not a demo's, BridgeError if one failed."""
+def demo(folder: Path, *, opens_desk: bool = False) -> None:
+    """Runs every step, or the first one and the desk.
+
+    Raises:
+        UsageError: the folder holds files that are not a demo's.
+        BridgeError: a step failed.
+    """
     from orderbridge.sandbox import SandboxConfig, serve
 
     _fresh(folder)
@@ -93,7 +105,8 @@ def demo(folder: Path) -> None:
             )
             (folder / name).write_bytes(text.encode("cp1252"))
         environment = _environment(folder, platform.url)
-        for title, words, ends_with in _STEPS:
+        steps = [_STEPS[0], _DESK] if opens_desk else _STEPS
+        for title, words, ends_with in steps:
             if ends_with is ExitCode.FINDINGS:
                 platform.state.grow("orders", _NEW_ORDERS)
                 for running in platform.state.records("promotions")[5::10]:
@@ -111,6 +124,8 @@ def demo(folder: Path) -> None:
             )
             if done.returncode != ends_with:
                 raise BridgeError(f"`{shlex.join(words)}` ended with exit code {done.returncode}")
+    if opens_desk:
+        return
     click.echo(f"\n── Where to look, in {escape(folder.absolute())}\n{_WHERE}")
     click.echo(f"Done in {time.monotonic() - started_at:.0f} s.")
 

@@ -118,7 +118,8 @@ def home(texts: Texts) -> Home:
     page.has_settings = any(is_set(f"sources.{family}") for family in get_args(Family))
     if not page.has_settings:
         page.next = Link(texts("home.next.init"), command="orderbridge init")
-        return page
+        if _is_new():
+            return page
     page.progress = progress_of(run_job(), texts)
     page.imports = [row for row in import_rows(texts) if not row.is_done]
     try:
@@ -131,7 +132,7 @@ def home(texts: Texts) -> Home:
     asked = asked_questions()
     page.questions = question_rows(asked[:_SHOWN], texts)
     page.question_count = len(asked)
-    page.next = _next(page, texts)
+    page.next = page.next or _next(page, texts)
     return page
 
 

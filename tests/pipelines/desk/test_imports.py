@@ -223,7 +223,7 @@ def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     page = seen_at_its_end(desk, path)
     (question,) = set(re.findall(r'name="(answer:import:[^"]+/lookup)"', page))
     desk.post(f"{path}/answers", **{question: "yes"})
-    assert "Send 2 requests" in seen_at_its_end(desk, path)
+    assert "<b>2</b> are changed" in seen_at_its_end(desk, path)
 
 
 @pytest.mark.parametrize("when", [0.0, 2.5])
