@@ -39,7 +39,7 @@ from orderbridge.pipelines.mapping.model import (
 )
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
-from orderbridge.sources.files.layout import column_name
+from orderbridge.sources.files.column_names import column_name
 from orderbridge.sources.kinds import KINDS, KindName
 
 MAX_BYTES: Final = 1 << 20

@@ -19,7 +19,8 @@ from orderbridge.sources.files.dialect import Dialect
 from orderbridge.sources.files.encoding import UTF8_CONTROLS
 from orderbridge.sources.files.model import LINE_COLUMN, RejectedRow, UnreadableRest
 from orderbridge.sources.files.quotes import QuoteCheck
-from orderbridge.sources.files.row_shape import BYTE_ORDER_MARK, RowShape, unusual_rows
+from orderbridge.sources.files.row_shape import BYTE_ORDER_MARK, RowShape
+from orderbridge.sources.files.unusual_rows import unusual_rows
 
 _Places = npt.NDArray[np.int64]
 

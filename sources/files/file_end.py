@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from orderbridge.sources.files.cell_types import type_of
 from orderbridge.sources.files.dialect import Dialect, is_blank, lines_of, reader
-from orderbridge.sources.files.row_shape import type_of
 
 MAX_FOOTNOTES: Final = 20
 _DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")

@@ -25,7 +25,8 @@ from orderbridge.sources.files.dialect import (
 from orderbridge.sources.files.encoding import read_text
 from orderbridge.sources.files.file_end import last_line_state, text_footnotes
 from orderbridge.sources.files.file_kinds import InputFile
-from orderbridge.sources.files.layout import check_single_column, detect_layout
+from orderbridge.sources.files.layout import detect_layout
+from orderbridge.sources.files.layout_checks import check_single_column
 from orderbridge.sources.files.model import DetectedFormat, ReadOptions
 from orderbridge.sources.files.text_table import TextTable
 

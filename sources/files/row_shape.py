@@ -5,38 +5,18 @@ In: the cells of a line. Out: a row, or why it is rejected; or an error where an
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from orderbridge.sources.files.cell_types import is_data, type_of, unmarked
 from orderbridge.sources.files.encoding import CONTROLS
 from orderbridge.sources.files.model import RejectCode, RejectedRow, Row, UnreadableRest
+from orderbridge.sources.files.row_words import is_rule, is_totals, is_units
 from orderbridge.sources.words import number
 
-_NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
-_DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
-_DIGITS: Final = re.compile(r"\d+")
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
-_CODE: Final = re.compile(r"\S*\d\S*")
-_TOTALS: Final = re.compile(
-    r"\W*(?:(?:grand|gran) )?(?:sub-?|sous-|zwischen)?"
-    r"(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|insgesamt|summe|totale|somm[ae]|soma)\b[^\d\W]*"
-    r"(?: (?:general|records|registros|rows|filas|final))?\W*|\W*sub-?total\b.*",
-    re.IGNORECASE,
-)
-_TOTALS_OF: Final = re.compile(
-    r"\W*(?:(?:grand|gran) )?(?:sub-?|sous-|zwischen|gesamt)?"
-    r"(?:total(?:es|e)?|suma|(?:ins)?gesamt|summe|somm[ae]|soma)\b.+",
-    re.IGNORECASE,
-)
-_NO_NAME: Final = re.compile("total|gesamt|zwischensumme", re.IGNORECASE)
-"""A word of totals that is no name either, as Suma and Somme are."""
+_Problem: TypeAlias = tuple[RejectCode, str] | None
+"""Why a record is no row; None if it is one."""
+
 _TOTALS_REASON: Final = (
     "looks like a line of totals: remove it, or set in the mapping, under [rows]: "
     'totals = "skip" or "keep"'
@@ -48,67 +28,12 @@ _CUT_OFF: Final = (
     "the last line of the file has no line end, and its last cell is not like those of the other rows: the file seems "
     "to be cut off; export it again"
 )
-_AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
-_RULE: Final = re.compile(r"[-=_+]{2,}")
-_UNIT: Final = re.compile(
-    r"[(\[]?(?:[€$£%]|eur|usd|gbp|[km]?g|t|lbs?|oz|[cm]?l|[cmk]?m[²³23]?|in|ft|h|min|days?|días?|tage?|jours?|giorni"
-    r"|(?:u|ud|uds|pcs?|pz|un|st|stk|ea)\.?|stück|pièces?|unità|units?|unidad(?:es)?|°c|k?wh?)(?:/(?:s|h|min|m[²³23]?|l|kg))?"
-    r"[)\]]?",
-    re.IGNORECASE,
-)
-_UNUSUAL: Final = "(?i)total|sum|gesamt|som[am]|^(--|==|__)"
-"""What the first cell of totals and rules contains."""
-_UNUSUAL_LATER: Final = _UNUSUAL + r"|^\W*\pL{0,8}[²³23]?(/\pL{1,3}[²³23]?)?\W*$"
-"""The same where the first column is empty, or a unit."""
-_DATA: Final = "[0-9@/]|^$"
-"""In every cell that is no text, and in an empty one."""
+_ORDER_MARK: Final = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
+_HEADING: Final = "has a title or heading only, no code, and no other cell; remove the line"
+_CONTROL: Final = "control character in {}, as of a text in cp1252 that was taken for ISO-8859-1"
 _REPEATED: Final = 0.75
 """The share of the names in a row that is no row."""
 BYTE_ORDER_MARK: Final = "\ufeff"
-_KEPT_AS_TEXT: Final = re.compile('="(.*)"')
-
-
-def column_kinds(rows: Sequence[list[str]], width: int) -> list[Counter[str]]:
-    """How often each type occurs in each column."""
-    return [
-        Counter(filter(None, (type_of(cells[column]) for cells in rows))) for column in range(width)
-    ]
-
-
-def column_types(kinds: Sequence[Counter[str]]) -> tuple[str, ...]:
-    """The type of most cells in each column; "" if no type prevails."""
-    usual = (found.most_common(1)[0] if found else ("", 1) for found in kinds)
-    return tuple(
-        kind if count > 0.6 * found.total() else ""
-        for (kind, count), found in zip(usual, kinds, strict=True)
-    )
-
-
-def type_of(cell: str) -> str:
-    """number, date, address, text, the pattern of a code such as `a9`, or "" for an empty cell."""
-    cell = cell.strip()
-    if not cell:
-        return ""
-    if _NUMBER.fullmatch(cell):
-        return "number"
-    if _DATE.fullmatch(cell):
-        return "date"
-    if "@" in cell or "://" in cell:
-        return "address"
-    if _CODE.fullmatch(cell):
-        return _LETTERS.sub("a", _DIGITS.sub("9", cell))
-    return "text"
-
-
-def unmarked(cell: str) -> str:
-    """A cell without the formula that keeps it a text in a spreadsheet: `="A1"` is `A1`."""
-    kept = _KEPT_AS_TEXT.fullmatch(cell) if cell.startswith('="') else None
-    return kept[1] if kept else cell
-
-
-def is_data(kind: str) -> bool:
-    """Whether a type is that of data, not of names."""
-    return kind not in ("", "text")
 
 
 class RowShape(NamedTuple):
@@ -158,21 +83,20 @@ class RowShape(NamedTuple):
         if may_be_names and self._has_names_for_data(cells, is_ended=is_ended or not self.header):
             raise self._another_table(line, "names where the rows have numbers, dates or codes")
         problem = (
-            self._rule_problem(cells)
+            _rule_problem(cells)
             or self._width_problem(cells)
-            or self._problem(line, cells, share, marks=marks)
+            or (_order_mark_problem(cells) if marks else None)
+            or self._line_problem(line)
+            or self._words_problem(cells)
+            or self._names_problem(line, cells, share)
+            or self._heading_problem(cells)
+            or (self._sign_problem(cells) if marks else None)
         )
-        return (
-            Row(line, tuple(cells))
-            if problem is None
-            else RejectedRow(line, last, *problem, tuple(cells))
-        )
+        if problem is not None:
+            return RejectedRow(line, last, *problem, tuple(cells))
+        return Row(line, tuple(cells))
 
-    def _rule_problem(self, cells: list[str]) -> tuple[RejectCode, str] | None:
-        """Whether a record of any width draws a line."""
-        return ("rule", "contains only dashes; remove the line") if is_rule(cells) else None
-
-    def _width_problem(self, cells: list[str]) -> tuple[RejectCode, str] | None:
+    def _width_problem(self, cells: list[str]) -> _Problem:
         """Why a record has the wrong number of cells; otherwise it gets one for each column."""
         width, count = len(self.columns), len(cells)
         numbers = f"{number(len(cells), 'cell')}, but the header has {width}"
@@ -191,44 +115,55 @@ class RowShape(NamedTuple):
         cells += [""] * (width - count)
         return None
 
-    def _problem(
-        self, line: int, cells: list[str], share: float, *, marks: bool
-    ) -> tuple[RejectCode, str] | None:
-        """Why a record with a cell for each column is no row."""
-        if marks and cells[0].startswith(BYTE_ORDER_MARK):
-            reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
-            return "byte_order_mark", reason
+    def _line_problem(self, line: int) -> _Problem:
+        """Whether the line was found to be no row when the file was opened."""
         if line == self.cut_line:
             return "torn", _CUT_OFF
         if line == self.second_names:
             return "repeated_header", _SECOND_NAMES
-        has_codes = bool(self.types) and is_data(self.types[0])
-        has_totals = is_totals(cells, has_codes=has_codes)
-        if has_totals and not self.keeps_totals:
+        return None
+
+    def _words_problem(self, cells: list[str]) -> _Problem:
+        """Whether a record has totals, a title that stands above the header too, or units."""
+        if not self.keeps_totals and self._has_totals(cells):
             return "totals", _TOTALS_REASON
         if self.titles and tuple(cells) in self.titles:
             return "repeated_header", "repeats a line above the header; remove the line"
         if is_units(cells):
             return "rule", "contains only units of columns; remove the line"
+        return None
+
+    def _has_totals(self, cells: Sequence[str]) -> bool:
+        return is_totals(cells, has_codes=self._has_data_first())
+
+    def _has_data_first(self) -> bool:
+        """Whether the first column has numbers, dates or codes."""
+        return bool(self.types) and is_data(self.types[0])
+
+    def _names_problem(self, line: int, cells: list[str], share: float) -> _Problem:
+        """Whether a record repeats the header; raises UnreadableRest for names that are not all the same."""
         has_first = bool(cells[0]) or self.columns[0] == "column_1"
-        if has_first and share >= _REPEATED:
-            if share == 1 or line == self.header + 1:
-                return "repeated_header", "repeats the header; remove the line"
-            raise self._another_table(line, "names of columns, not all of them as in the header")
-        is_text = bool(self.types) and is_data(self.types[0]) and type_of(cells[0]) == "text"
-        if len(cells) > 2 and not has_totals and not any(cells[1:]) and is_text:
-            return (
-                "rule",
-                "has a title or heading only, no code, and no other cell; remove the line",
-            )
-        for name, cell in zip(self.columns, cells, strict=True) if marks else ():
+        if not has_first or share < _REPEATED:
+            return None
+        if share == 1 or line == self.header + 1:
+            return "repeated_header", "repeats the header; remove the line"
+        raise self._another_table(line, "names of columns, not all of them as in the header")
+
+    def _heading_problem(self, cells: list[str]) -> _Problem:
+        """Whether a record has a text alone, where the rows begin with a code."""
+        is_alone = len(cells) > 2 and not any(cells[1:])
+        is_text = is_alone and self._has_data_first() and type_of(cells[0]) == "text"
+        if is_text and not self._has_totals(cells):
+            return "rule", _HEADING
+        return None
+
+    def _sign_problem(self, cells: list[str]) -> _Problem:
+        """Whether a cell has a sign that no text has."""
+        for name, cell in zip(self.columns, cells, strict=True):
             if "\0" in cell:
                 return "nul", f"NUL character in {name!r}"
             if not cell.isascii() and CONTROLS.search(cell):
-                return (
-                    "control",
-                    f"control character in {name!r}, as of a text in cp1252 that was taken for ISO-8859-1",
-                )
+                return "control", _CONTROL.format(repr(name))
         return None
 
     def tears(self, fragment: RejectedRow, row: Row) -> bool:
@@ -267,86 +202,22 @@ class RowShape(NamedTuple):
     def _has_names_for_data(self, cells: Sequence[str], *, is_ended: bool) -> bool:
         """Whether a row has texts only, also where the columns have data: two of them, or one if a table ended."""
         texts = {at for at, cell in enumerate(cells) if cell.strip()}
-        if (
-            len(texts) < (2 if is_ended else len(self.columns))
-            or 0 not in texts
-            or any(type_of(cells[at]) != "text" for at in texts)
-        ):
+        is_filled = len(texts) >= (2 if is_ended else len(self.columns)) and 0 in texts
+        if not is_filled or any(type_of(cells[at]) != "text" for at in texts):
             return False
-        data = (
-            [at for at, kind in enumerate(self.types) if is_data(kind)] if is_ended else self.steady
-        )
-        return len({cells[at] for at in texts}) == len(texts) and len(
-            texts.intersection(data)
-        ) > int(not is_ended)
+        are_different = len({cells[at] for at in texts}) == len(texts)
+        data = self._columns_with_data() if is_ended else self.steady
+        return are_different and len(texts.intersection(data)) > int(not is_ended)
+
+    def _columns_with_data(self) -> list[int]:
+        return [at for at, kind in enumerate(self.types) if is_data(kind)]
 
 
-def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDArray[np.bool_]:
-    """Marks the rows that `RowShape.fit` has to check, by their cells in and outside the table.
-
-    Marked are blank rows, rows that may be totals, a rule, a title or a header, and rows with cells outside the table.
-    """
-    words = {
-        word for name in shape.columns for word in (name, name.upper(), name.lower(), name.title())
-    }
-    words |= {next(filter(None, title)) for title in shape.titles}
-    names = pc.utf8_trim_whitespace(columns[0])
-    unusual = np.asarray(
-        pc.or_(pc.is_in(columns[0], pa.array(words)), pc.match_substring_regex(names, _UNUSUAL))
-    )
-    is_blank = pc.equal(names, "")
-    if pc.any(is_blank).as_py():
-        others = [pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns]
-        names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in others))
-        is_unusual = pc.or_(
-            pc.match_substring_regex(names, _UNUSUAL_LATER), pc.is_in(names, pa.array(words))
-        )
-        unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(is_unusual, True))
-    # a column with data, in which another table has a name
-    typed = next(
-        iter(shape.steady), next((at for at, kind in enumerate(shape.types) if is_data(kind)), None)
-    )
-    if typed is not None:
-        unusual |= ~np.asarray(
-            pc.match_substring_regex(columns[typed], _DATA if shape.header else "[0-9@]")
-        )
-    if len(shape.columns) > 2 and shape.types:
-        is_single = pc.equal(columns[1], "")
-        for column in columns[2 : len(shape.columns)]:
-            is_single = (
-                pc.and_(is_single, pc.equal(column, "")) if pc.any(is_single).as_py() else is_single
-            )
-        unusual |= np.asarray(is_single)
-    for column in columns[len(shape.columns) :]:
-        unusual |= np.asarray(pc.not_equal(column, ""))
-    return unusual
+def _rule_problem(cells: list[str]) -> _Problem:
+    """Whether a record of any width draws a line."""
+    return ("rule", "contains only dashes; remove the line") if is_rule(cells) else None
 
 
-def is_totals(cells: Sequence[str], *, has_codes: bool = False) -> bool:
-    """Whether a line has totals: a word such as Total, and amounts or empty cells next to it.
-
-    A name such as Suma may be one of a product, unless the first column has codes and the word is in it.
-    """
-    name, *others = [cell.strip() for cell in cells if cell.strip()] or [""]
-    is_total = _TOTALS.fullmatch(name) is not None
-    is_total_of = not is_total and _TOTALS_OF.fullmatch(name) is not None
-    if not (is_total or is_total_of) or not all(map(_AMOUNT.fullmatch, others)):  # a name or a code
-        return False
-    is_first = cells[0].strip() == name
-    if has_codes and is_first and (is_total or others):
-        return True
-    is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
-    is_dense = bool(others) and is_first and _NO_NAME.search(name) is not None
-    if is_total:
-        return is_sparse or is_dense
-    return (is_dense and ":" in name) or (is_sparse and bool(others))
-
-
-def is_units(cells: Sequence[str]) -> bool:
-    """Whether a row has units of columns only, such as kg and EUR, and none in the first one."""
-    return not cells[0] and any(cells) and all(_UNIT.fullmatch(cell) for cell in cells if cell)
-
-
-def is_rule(cells: Sequence[str]) -> bool:
-    """Whether a row draws a line: its cells have dashes only; some may be empty."""
-    return any(cells) and all(_RULE.fullmatch(cell) for cell in cells if cell)
+def _order_mark_problem(cells: list[str]) -> _Problem:
+    """Whether a record begins with a byte order mark."""
+    return ("byte_order_mark", _ORDER_MARK) if cells[0].startswith(BYTE_ORDER_MARK) else None

@@ -41,9 +41,10 @@ from orderbridge.sources.files.model import (
     SourceTable,
     rows_of,
 )
-from orderbridge.sources.files.row_shape import RowShape, unusual_rows
+from orderbridge.sources.files.row_shape import RowShape
 from orderbridge.sources.files.sheet_cells import CellKind, SheetColumn, column_of
 from orderbridge.sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml
+from orderbridge.sources.files.unusual_rows import unusual_rows
 
 HEAD_ROWS: Final = 2_000
 _BLOCK_ROWS: Final = 4_096

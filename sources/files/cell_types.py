@@ -1,0 +1,63 @@
+"""What cells hold: numbers, dates, addresses, codes or texts; and which of these a column has.
+
+In: the text of cells. Out: a type for each, as evidence of what is a name and what is data. No cell is changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+VALUES: Final = ("number", "date", "address")
+"""Types that no code has."""
+_NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
+_DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
+_DIGITS: Final = re.compile(r"\d+")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_CODE: Final = re.compile(r"\S*\d\S*")
+_KEPT_AS_TEXT: Final = re.compile('="(.*)"')
+
+
+def type_of(cell: str) -> str:
+    """number, date, address, text, the pattern of a code such as `a9`, or "" for an empty cell."""
+    cell = cell.strip()
+    if not cell:
+        return ""
+    if _NUMBER.fullmatch(cell):
+        return "number"
+    if _DATE.fullmatch(cell):
+        return "date"
+    if "@" in cell or "://" in cell:
+        return "address"
+    if _CODE.fullmatch(cell):
+        return _LETTERS.sub("a", _DIGITS.sub("9", cell))
+    return "text"
+
+
+def is_data(kind: str) -> bool:
+    """Whether a type is that of data, not of names."""
+    return kind not in ("", "text")
+
+
+def column_kinds(rows: Sequence[list[str]], width: int) -> list[Counter[str]]:
+    """How often each type occurs in each column."""
+    return [
+        Counter(filter(None, (type_of(cells[column]) for cells in rows))) for column in range(width)
+    ]
+
+
+def column_types(kinds: Sequence[Counter[str]]) -> tuple[str, ...]:
+    """The type of most cells in each column; "" if no type prevails."""
+    usual = (found.most_common(1)[0] if found else ("", 1) for found in kinds)
+    return tuple(
+        kind if count > 0.6 * found.total() else ""
+        for (kind, count), found in zip(usual, kinds, strict=True)
+    )
+
+
+def unmarked(cell: str) -> str:
+    """A cell without the formula that keeps it a text in a spreadsheet: `="A1"` is `A1`."""
+    kept = _KEPT_AS_TEXT.fullmatch(cell) if cell.startswith('="') else None
+    return kept[1] if kept else cell

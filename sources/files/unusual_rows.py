@@ -1,0 +1,87 @@
+"""Which rows of whole columns `RowShape.fit` has to check, so that the others need no look at each.
+
+In: columns of cells, and the shape of the rows. Out: a mark for each row that may be none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from orderbridge.sources.files.cell_types import is_data
+from orderbridge.sources.files.row_shape import RowShape
+
+_UNUSUAL: Final = "(?i)total|sum|gesamt|som[am]|^(--|==|__)"
+"""What the first cell of totals and rules contains."""
+_UNUSUAL_LATER: Final = _UNUSUAL + r"|^\W*\pL{0,8}[²³23]?(/\pL{1,3}[²³23]?)?\W*$"
+"""The same where the first column is empty, or a unit."""
+_DATA: Final = "[0-9@/]|^$"
+"""In every cell that is no text, and in an empty one."""
+
+
+_Marks: TypeAlias = npt.NDArray[np.bool_]
+
+
+def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> _Marks:
+    """Marks the rows that `RowShape.fit` has to check, by their cells in and outside the table.
+
+    Marked are blank rows, rows that may be totals, a rule, a title or a header, and rows with cells outside the table.
+    """
+    width = len(shape.columns)
+    unusual = _may_be_words(columns, shape)
+    typed = _column_with_data(shape)
+    if typed is not None:
+        pattern = _DATA if shape.header else "[0-9@]"
+        unusual |= ~np.asarray(pc.match_substring_regex(columns[typed], pattern))
+    if width > 2 and shape.types:
+        unusual |= _are_alone(columns[1:width])
+    for column in columns[width:]:
+        unusual |= np.asarray(pc.not_equal(column, ""))
+    return unusual
+
+
+def _may_be_words(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> _Marks:
+    """Rows whose first cell that is not empty may be one of totals, a rule, units, a title or a header."""
+    words = pa.array(_own_words(shape))
+    first = pc.utf8_trim_whitespace(columns[0])
+    is_word = pc.is_in(columns[0], words)
+    unusual = np.asarray(pc.or_(is_word, pc.match_substring_regex(first, _UNUSUAL)))
+    is_blank = pc.equal(first, "")
+    if pc.any(is_blank).as_py():
+        others = (pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns)
+        filled = (pc.if_else(pc.equal(cells, ""), None, cells) for cells in others)
+        later = pc.coalesce(*filled)
+        is_unusual = pc.or_(pc.match_substring_regex(later, _UNUSUAL_LATER), pc.is_in(later, words))
+        unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(is_unusual, True))
+    return unusual
+
+
+def _own_words(shape: RowShape) -> set[str]:
+    """The names of columns in any case, and the first words of titles."""
+    words: set[str] = set()
+    for name in shape.columns:
+        words |= {name, name.upper(), name.lower(), name.title()}
+    return words | {next(filter(None, title)) for title in shape.titles}
+
+
+def _column_with_data(shape: RowShape) -> int | None:
+    """A column with numbers, dates or codes, in which another table has a name."""
+    if shape.steady:
+        return shape.steady[0]
+    return next((at for at, kind in enumerate(shape.types) if is_data(kind)), None)
+
+
+def _are_alone(others: Sequence[pa.ChunkedArray]) -> _Marks:
+    """Rows whose cells but the first are empty."""
+    first, *rest = others
+    is_alone = pc.equal(first, "")
+    for column in rest:
+        if not pc.any(is_alone).as_py():
+            break
+        is_alone = pc.and_(is_alone, pc.equal(column, ""))
+    return np.asarray(is_alone)
