@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from orderbridge.sources.files.cell_types import type_of
-from orderbridge.sources.files.dialect import Dialect, is_blank, lines_of, reader
+from orderbridge.sources.files.dialect import Dialect, lines_of
+from orderbridge.sources.files.records import is_blank, reader
 
 MAX_FOOTNOTES: Final = 20
 _DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")

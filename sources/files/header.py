@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from orderbridge.sources.files.cell_types import VALUES, type_of
-from orderbridge.sources.files.dialect import Record, looks_like_names, width_of
 from orderbridge.sources.files.header_evidence import (
     YEAR,
     count_above_data,
@@ -23,6 +22,7 @@ from orderbridge.sources.files.header_evidence import (
     is_series,
 )
 from orderbridge.sources.files.model import Unclear
+from orderbridge.sources.files.records import Record, looks_like_names, width_of
 from orderbridge.sources.files.row_words import is_rule, is_units
 from orderbridge.sources.files.table_width import trimmed_width
 from orderbridge.sources.words import number

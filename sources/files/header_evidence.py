@@ -18,7 +18,7 @@ from orderbridge.sources.files.cell_types import (
     is_data,
     type_of,
 )
-from orderbridge.sources.files.dialect import Record
+from orderbridge.sources.files.records import Record
 
 YEAR: Final = re.compile(r"(?:19|20)\d\d")
 TYPED_ROWS: Final = 8

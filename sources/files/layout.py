@@ -20,11 +20,11 @@ from orderbridge.sources.files.cell_types import (
     type_of,
 )
 from orderbridge.sources.files.column_names import column_name, numbered_names
-from orderbridge.sources.files.dialect import Record, is_blank, looks_like_names, width_of
 from orderbridge.sources.files.header import find_header
 from orderbridge.sources.files.header_evidence import TYPED_ROWS
 from orderbridge.sources.files.layout_checks import ROWS_COMPARED, check_header, check_widths
 from orderbridge.sources.files.model import ReadOptions
+from orderbridge.sources.files.records import Record, is_blank, looks_like_names, width_of
 from orderbridge.sources.files.row_shape import RowShape
 from orderbridge.sources.files.row_words import is_rule, is_totals
 from orderbridge.sources.files.table_width import names_width, surplus_cells, trimmed_width

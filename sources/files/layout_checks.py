@@ -14,13 +14,7 @@ from typing import Final
 
 from orderbridge.sources.files.cell_types import VALUES, is_data, type_of
 from orderbridge.sources.files.column_names import column_name, is_one_name
-from orderbridge.sources.files.dialect import (
-    DELIMITER,
-    DELIMITERS,
-    Record,
-    lines_of,
-    looks_like_names,
-)
+from orderbridge.sources.files.dialect import DELIMITER, DELIMITERS, lines_of
 from orderbridge.sources.files.header import choice_of_lines
 from orderbridge.sources.files.header_evidence import (
     YEAR,
@@ -32,6 +26,7 @@ from orderbridge.sources.files.header_evidence import (
     is_series,
 )
 from orderbridge.sources.files.model import DELIMITER_NAMES, Unclear
+from orderbridge.sources.files.records import Record, looks_like_names
 from orderbridge.sources.words import number
 
 ROWS_COMPARED: Final = 200

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orderbridge.sources.files.dialect import Dialect, has_letter_escapes, has_second_mark
+from orderbridge.sources.files.dialect import Dialect
+from orderbridge.sources.files.escapes import has_letter_escapes
 from orderbridge.sources.files.model import RejectedRow
+from orderbridge.sources.files.padding import has_second_mark
 
 _SWALLOWS: Final = (
     "a quoted cell runs to line {} and contains what look like rows of the table; fix the quotes, or if they are "

@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from orderbridge.sources.files.arrow_blocks import ArrowBlocks
-from orderbridge.sources.files.dialect import Dialect, is_blank, lines_of, reader, without_padding
+from orderbridge.sources.files.dialect import Dialect, lines_of
 from orderbridge.sources.files.encoding import MAX_LINE, MIB, Text, count_line_ends
 from orderbridge.sources.files.model import (
     DetectedFormat,
@@ -26,7 +26,9 @@ from orderbridge.sources.files.model import (
     UnreadableRest,
     rows_of,
 )
+from orderbridge.sources.files.padding import without_padding
 from orderbridge.sources.files.quotes import QuoteCheck
+from orderbridge.sources.files.records import is_blank, reader
 from orderbridge.sources.files.row_shape import RowShape
 
 _TORN: Final = "line {} has only a part of a row, which a line break may have cut off from this one; join the lines"

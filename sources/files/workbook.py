@@ -25,7 +25,6 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Shee
 from python_calamine import SheetVisibleEnum as Visible
 
 from orderbridge.sources.errors import UsageError
-from orderbridge.sources.files.dialect import Record
 from orderbridge.sources.files.file_end import MAX_FOOTNOTES, footnotes
 from orderbridge.sources.files.file_kinds import InputFile
 from orderbridge.sources.files.layout import detect_layout
@@ -41,6 +40,7 @@ from orderbridge.sources.files.model import (
     SourceTable,
     rows_of,
 )
+from orderbridge.sources.files.records import Record
 from orderbridge.sources.files.row_shape import RowShape
 from orderbridge.sources.files.sheet_cells import CellKind, SheetColumn, column_of
 from orderbridge.sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml

@@ -19,9 +19,9 @@ from orderbridge.sources.files import (
     ReadOptions,
     RejectedRow,
     Row,
-    dialect,
     encoding,
     open_table,
+    records,
     text_table,
 )
 from orderbridge.sources.files.arrow_blocks import ArrowBlocks
@@ -225,7 +225,7 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_wha
         with pytest.raises(UsageError, match="a quote opened on line 5 is never closed"):
             list(opened.batches(on_reject=rejects.append))
         assert ([row.line for row in found], [row.code for row in rejects]) == ([2, 3, 4], codes)
-    for module in (encoding, dialect, text_table):
+    for module in (encoding, records, text_table):
         monkeypatch.setattr(module, "MAX_LINE", encoding.MIB)
     with pytest.raises(UsageError, match=r"line 2 of in\.csv is longer than 1 million"):
         table(tmp_path, b"a;b\n" + b"x" * (encoding.MIB + 1))
