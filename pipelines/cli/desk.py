@@ -19,7 +19,9 @@ def command(port: int, no_browser: bool, lang: str | None) -> None:
     start()
     from orderbridge.pipelines.desk.server import DeskOptions, serve
     from orderbridge.pipelines.desk.texts import LANGUAGES, language_of_locale
+    from orderbridge.sources.settings import check_before_writes
 
+    check_before_writes()
     language = next((one for one in LANGUAGES if one == lang), language_of_locale())
     options = DeskOptions(
         port=port,

@@ -60,8 +60,10 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
     .dlt/secrets.toml (mode 0600) and the lines of .gitignore that keep private files out of git, in the current folder
     or that of --project; every other line stays as it is. Ends with `orderbridge check`.
     """
+    from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.sandbox.config import settings
 
+    Reporter(STOP.style).attach()
     folder = project_folder()
     set_project(folder)
     path = secrets_file(folder)

@@ -220,8 +220,10 @@ def _target(target: Path | None, source: Path, table: SourceTable) -> Iterator[T
             else "a device or a pipe"
         )
         raise UsageError(f"--csv is {what}", "Choose another file.")
+    from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.sources.settings import own_path
 
+    Reporter(STOP.style).attach()
     target = own_path(target)  # replaces the target of a link, not the link
     with (
         disk_errors(

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from orderbridge.pipelines.cli.terminal import Style, escape_lines, event_json
 from orderbridge.sources.errors import ExitCode, UsageError
-from orderbridge.sources.settings import find_root, misspelt_names, prepare_dlt
+from orderbridge.sources.settings import (
+    check_project,
+    find_root,
+    misspelt_names,
+    prepare_dlt,
+)
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
@@ -81,6 +86,7 @@ def start() -> Reporter:
     reporter = Reporter(STOP.style)
     reporter.attach()
     prepare_environment()
+    check_project()
     with suppress(
         UsageError
     ):  # a file that cannot be read is the error of the section that reads it

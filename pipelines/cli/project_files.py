@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from orderbridge.sources.disk import PRIVATE_FOLDER, disk_errors, write_private
 from orderbridge.sources.errors import UsageError
-from orderbridge.sources.settings import own_path
+from orderbridge.sources.settings import is_new_project, own_path
 from orderbridge.sources.settings.ownership import check_private
 
 SANDBOX_MARK: Final = (
@@ -62,7 +62,7 @@ def write_settings(folder: Path, values: Mapping[str, object], mark: str = "") -
                 "Edit it, or move it away first: existing settings are not replaced.",
             )
         path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-        check_private(path.parent)
+        check_private(path.parent, refuses=is_new_project)
         try:
             document: Any = tomlkit.parse(mark or text.removeprefix(SANDBOX_MARK))
             for key, value in values.items():

@@ -18,9 +18,8 @@ import msgspec
 
 from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.kinds import KindName
-from orderbridge.sources.settings import warehouse_path
+from orderbridge.sources.settings import mappings_folder
 
-FOLDER: Final = "mappings"
 PREFIX: Final = "import:"
 """Begins the ids of these questions."""
 IGNORE: Final = "ignore"
@@ -123,7 +122,7 @@ class BegunImport(msgspec.Struct, kw_only=True):
     @property
     def path(self) -> Path:
         """Where it is kept."""
-        return _folder() / f"{self.id}{_SUFFIX}"
+        return mappings_folder() / f"{self.id}{_SUFFIX}"
 
     def keep(self) -> Path:
         """Writes it, readable by its owner alone. Raises UsageError."""
@@ -140,7 +139,7 @@ class BegunImport(msgspec.Struct, kw_only=True):
 
 def begun_imports() -> Iterator[BegunImport]:
     """The imports that have asked something and have not ended."""
-    for path in sorted(_folder().glob(f"*{_SUFFIX}")):
+    for path in sorted(mappings_folder().glob(f"*{_SUFFIX}")):
         if (begun := _read(path)) is not None:
             yield begun
 
@@ -150,10 +149,6 @@ def _read(path: Path) -> BegunImport | None:
     with suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(path.read_bytes(), type=BegunImport)
     return None
-
-
-def _folder() -> Path:
-    return warehouse_path().parent / FOLDER
 
 
 @dataclass(slots=True)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final, Literal, cast
 
 from orderbridge.pipelines.import_file.asking import (
-    FOLDER,
     IGNORE,
     YES,
     FileQuestion,
@@ -43,7 +42,7 @@ from orderbridge.sources.disk import disk_errors, first_free, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import CellRules, ReadOptions, SourceTable
 from orderbridge.sources.kinds import KINDS, PASSWORD_NAME, KindName
-from orderbridge.sources.settings import warehouse_path
+from orderbridge.sources.settings import mappings_folder
 from orderbridge.sources.words import listed
 
 _SHARE: Final = 0.5
@@ -69,14 +68,14 @@ def find_mapping(
     `on_step` gets the columns in which the file differs, if none is used.
 
     Raises:
-        UsageError: a kept mapping is invalid.
+        UsageError: a kept mapping is invalid, or others can write to it (`mappings_folder`).
     """
     if (file.parent / MANIFEST_FILE).exists() and (file.parent / MAPPING_FILE).exists():
         return file.parent / MAPPING_FILE
     fitting: list[tuple[bool, bool, int, int, Path]] = []
     unused: list[str] = []
     # one that does not exist is a link to what a person gave, and has removed
-    for kept in filter(Path.exists, _folder().glob(f"{kind}*.toml")):
+    for kept in filter(Path.exists, mappings_folder().glob(f"{kind}*.toml")):
         path = kept.resolve()
         try:
             mapping = load(path, kind, allowed_lookups(path, file, lookups))
@@ -297,12 +296,12 @@ def keep_mapping(mapping: ColumnMapping) -> Path:
 
 def kept_mappings() -> list[Path]:
     """The mappings that imports have kept, without the links to those that a person gave."""
-    return [path.resolve() for path in _folder().glob("*.toml") if not path.is_symlink()]
+    return [path.resolve() for path in mappings_folder().glob("*.toml") if not path.is_symlink()]
 
 
 def is_kept(path: Path) -> bool:
     """Whether a mapping is one that an import has kept, and no link to a person's own."""
-    return path.parent == _folder().resolve() and not path.is_symlink()
+    return path.parent == mappings_folder().resolve() and not path.is_symlink()
 
 
 def allowed_lookups(mapping: Path, file: Path, lookups: Collection[Path]) -> tuple[Path, ...]:
@@ -313,13 +312,9 @@ def allowed_lookups(mapping: Path, file: Path, lookups: Collection[Path]) -> tup
     return (*lookups, *tables_beside(file)) if is_kept(mapping) else tuple(lookups)
 
 
-def _folder() -> Path:
-    return warehouse_path().parent / FOLDER
-
-
 def keep_given_mapping(kind: KindName, path: Path) -> None:
     """Links a mapping that a person gave from the folder of mappings, for the next file. Raises UsageError."""
-    target, folder = path.resolve(), _folder().resolve()
+    target, folder = path.resolve(), mappings_folder().resolve()
     if target.parent == folder or (target.parent / MANIFEST_FILE).exists():
         return  # kept already, or that of a plan
     links = [
@@ -337,7 +332,7 @@ def keep_given_mapping(kind: KindName, path: Path) -> None:
 @contextmanager
 def _new_path(kind: str) -> Iterator[Path]:
     """A free path in the folder of mappings. Raises UsageError."""
-    folder = _folder()
+    folder = mappings_folder()
     hint = (
         "Free space or make the folder writable, or pass a mapping file of your own with --mapping."
     )

@@ -52,7 +52,7 @@ from orderbridge.pipelines.push.verify import VerifyResult, verify
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS
-from orderbridge.sources.settings import ledger_path, legacy_settings
+from orderbridge.sources.settings import check_before_writes, ledger_path, legacy_settings
 
 Passwords = Literal["mail", "file"]
 Phase = Literal["read", "pull", "plan", "push", "verify"]
@@ -164,11 +164,12 @@ class Import:
         """Takes the file to the platform.
 
         Raises:
-            UsageError: settings, file or mapping cannot be used, or nobody agreed; the plan, if there is one, is kept,
-                and so are the questions that are open.
+            UsageError: settings, file or mapping cannot be used, others can write to the project, or nobody agreed; the
+                plan, if there is one, is kept, and so are the questions that are open.
             BridgeError: a step failed before anything was sent.
         """
         self.steps.on_phase("read")
+        check_before_writes()
         check_login_mode(self.options.kind, legacy_settings())
         with Ledger.open(ledger_path(), readonly=True) as ledger:
             ledger.check()

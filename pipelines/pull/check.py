@@ -37,11 +37,13 @@ from orderbridge.sources.http.retries import ONCE, PERSON_WAITS
 from orderbridge.sources.settings import (
     LegacySettings,
     PublicV1Settings,
+    file_settings,
     find_root,
     http_settings,
     ledger_path,
     legacy_settings,
     notify_settings,
+    other_writers_here,
     public_v1_settings,
     reconcile_settings,
     set_values,
@@ -100,6 +102,7 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
     yield from (CheckResult("", line) for line in set_values())
     yield from (CheckResult("", warning, is_warning=True) for warning in permission_warnings(root))
+    yield from _other_writers()
     yield (warehouse := _attempt("settings of warehouse", warehouse_settings, "valid"))
     if warehouse.exit_code == ExitCode.DONE:
         yield (found := _attempt("warehouse", _warehouse))
@@ -158,6 +161,30 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
             for record in records_of(family):
                 action = partial(_first_page, LISTS[record.name], client, targets)
                 yield _attempt(f"first page of {record.name}", action)
+
+
+def _other_writers() -> Iterator[CheckResult]:
+    """Who else can write to the files of the project, where it is no error of a command."""
+    yield _attempt("settings of files", _shared_folder)
+    with suppress(BridgeError):  # reported as that of a setting
+        for writer in other_writers_here():
+            message = f"{writer.words}\n  {writer.fix}"
+            yield CheckResult("folders", message, ExitCode.USAGE)
+
+
+def _shared_folder() -> str:
+    """The folder whose writers are trusted. Raises UsageError where that is every user of the machine."""
+    folder = file_settings().shared_folder
+    if folder is None:
+        return "valid"
+    target = folder.resolve()
+    is_for_all = target.stat().st_mode & stat.S_ISVTX and target.stat().st_mode & stat.S_IWOTH
+    if is_for_all or target == target.parent:
+        raise UsageError(
+            f"files.shared_folder is {folder}: whatever other users put there is trusted",
+            "Name the folder of your team, or the mount that shows no owners, and no other.",
+        )
+    return f"everyone who can write to {folder} is trusted"
 
 
 def worst_exit_code(results: Iterable[CheckResult]) -> ExitCode:

@@ -59,6 +59,7 @@ from orderbridge.sources.http.client import Client
 from orderbridge.sources.kinds import KINDS, additive_fields, increment_fields
 from orderbridge.sources.settings import (
     LegacySettings,
+    check_before_writes,
     http_settings,
     ledger_path,
     reconcile_settings,
@@ -92,6 +93,7 @@ def push(
         message = f"--rate {options.rate:g} is less than one request in {1 / RATE_MIN:.0f} seconds"
         raise UsageError(message, f"Give {RATE_MIN:.4f} or more.")
     plan, legacy, public_v1 = checks.open_plan(folder)
+    check_before_writes(plan.folder)
     check_settle_s(options.settle_s, legacy)
     checks.check_agreement(plan, options.confirm, options.agreed)
     result = PushResult(plan)

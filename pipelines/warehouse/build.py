@@ -75,7 +75,7 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
         UsageError: the file does not exist, is not a DuckDB file of this version or an earlier one from 0.2 on, or
             others can write to its folder.
     """
-    file = own_path(Path(path)) if path is not None else warehouse_path()
+    file = own_path(Path(path), is_published=True) if path is not None else warehouse_path()
     if not file.is_file():
         hint = "Run `orderbridge run` first. Another project is named by orderbridge --project DIR."
         raise UsageError(f"there is no warehouse at {file}", hint)

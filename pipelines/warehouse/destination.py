@@ -17,7 +17,7 @@ from dataclasses import astuple
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
@@ -53,12 +53,18 @@ from orderbridge.sources.decode.table_schema import shorten
 from orderbridge.sources.errors import PlatformError, UsageError
 from orderbridge.sources.settings import DataSource, WarehouseSettings, load_dlt
 
+if TYPE_CHECKING:
+    from dlt.common.destination.reference import Destination
+
 ROWS_PER_BATCH: Final = 100_000
 MEMORY: Final = "1GB"
 """Of DuckDB, to find what changed: enough for four million keys; with more it uses the disk."""
 MARK: Final = "_orderbridge"
 """The table that lists, in each dataset, the tables of this project, and whose data they hold."""
 _STAGING: Final = "_orderbridge_staging"
+_DLT_DESTINATIONS: Final = "dlt.destinations."
+_IMPORTING: Final = ("destination",)
+"""Destinations of dlt's that import what a setting names."""
 _DATABASE_EXTRAS: Final = ("postgres", "bigquery", "snowflake")
 """Extras that bring the driver of the destination of that name."""
 
@@ -201,6 +207,8 @@ def _destination(
             with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as working:
                 database = _Database(settings, Path(working))
                 client = database.pipeline.destination_client()
+        except UsageError:
+            raise
         except Exception as error:  # of many kinds, dlt's and the import system's
             extra = settings.destination if settings.destination in _DATABASE_EXTRAS else "postgres"
             raise UsageError(
@@ -221,6 +229,28 @@ def _destination(
                 yield ParquetStore(client.fs_client, path, client.config.is_local_filesystem)
             else:
                 yield database
+
+
+def _dlt_destination(name: str) -> Destination[Any, Any]:
+    """A destination of dlt's own, by its name, or by that of a section of settings with its type.
+
+    dlt itself would import any module that a setting names. Raises UsageError for a name that is not dlt's.
+    """
+    import dlt
+
+    name = name.removeprefix(_DLT_DESTINATIONS)
+    kind = str(dlt.config.get(f"destination.{name}.destination_type") or name)
+    kind = kind.removeprefix(_DLT_DESTINATIONS)
+    known = sorted(set(dlt.destinations.__all__).difference(_IMPORTING))
+    if kind not in known:
+        raise UsageError(
+            f"WAREHOUSE__DESTINATION: dlt has no destination {kind!r}",
+            f"It has {', '.join(known)}.",
+        )
+    made: Destination[Any, Any] = getattr(dlt.destinations, kind)(
+        destination_name=name if name != kind else None
+    )
+    return made
 
 
 def _execute(
@@ -267,7 +297,7 @@ class _Database:
         self.pipeline = dlt.pipeline(
             "orderbridge",
             pipelines_dir=str(folder),
-            destination=settings.destination,
+            destination=_dlt_destination(settings.destination or ""),
             dataset_name=name,
         )
         self.kind = str(self.pipeline.destination.destination_type).rpartition(".")[2]

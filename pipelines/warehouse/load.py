@@ -23,7 +23,7 @@ from orderbridge.pipelines.warehouse.sql import sql_text
 from orderbridge.sources.disk import is_disk_full
 from orderbridge.sources.errors import BridgeError, is_out_of_memory
 from orderbridge.sources.extract.result import ListResult
-from orderbridge.sources.settings import load_dlt
+from orderbridge.sources.settings import import_dlt, load_dlt
 
 if TYPE_CHECKING:
     from dlt.common.configuration.providers.provider import ConfigProvider
@@ -121,6 +121,7 @@ def _limited_to(sections: Sequence[str], provider: ConfigProvider) -> ConfigProv
 
 def import_loader() -> None:
     """Imports dlt and what a load needs of it, which takes 0.4 s, while the walks wait for responses."""
+    import_dlt()
     import dlt.common.libs
     import dlt.destinations.impl.filesystem.filesystem
     import dlt.load

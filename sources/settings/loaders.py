@@ -7,7 +7,6 @@ value; misspelt names and unreadable files are errors. dlt, which takes a second
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,19 +23,17 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.answers import FILE as ANSWERS_FILE
 from orderbridge.sources.settings.answers import read_answers
 from orderbridge.sources.settings.data_source import DataSource
-from orderbridge.sources.settings.ownership import check_owner, check_private
-from orderbridge.sources.settings.root import FILES, find_root, has_sections, key_paths, read_toml
+from orderbridge.sources.settings.ownership import check_mode, check_private
+from orderbridge.sources.settings.root import FILES, find_root, key_paths, read_toml
 from orderbridge.sources.settings.sections import (
     SECTIONS,
     FileSettings,
     HttpSettings,
-    LedgerSettings,
     LegacySettings,
     NotifySettings,
     OrderSettings,
     PublicV1Settings,
     ReconcileSettings,
-    WarehouseSettings,
     settings_of,
 )
 from orderbridge.sources.settings.setting import SETTINGS, Section, Setting, named, shown, variable
@@ -75,9 +72,9 @@ def _given(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageError
 def _places(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageError]]:
     """What the environment and the settings files set, without answers."""
     folder = find_root() / ".dlt"
-    settings = {setting.name: setting for setting in settings_of(section)}
     for path in (folder, *(folder / name for name in FILES)):
-        check_private(path)
+        check_mode(path)
+    settings = {setting.name: setting for setting in settings_of(section)}
     given: dict[str, tuple[object, str]] = {}
     errors: list[UsageError] = []
     for file in reversed(FILES):
@@ -206,7 +203,7 @@ def _unknown(key: str, where: str, name: str, names: Sequence[str]) -> UsageErro
     return UsageError(f"{where}: there is no setting `{key}`", f"{guess}Known: {', '.join(names)}.")
 
 
-def _load(kind: type[S]) -> S:
+def load_section(kind: type[S]) -> S:
     """A section as it is set. Raises UsageError."""
     given = given_values(kind.prefix.rpartition(".")[0])
     settings = {
@@ -222,85 +219,23 @@ def _load(kind: type[S]) -> S:
     return kind(**values)
 
 
-legacy_settings = partial(_load, LegacySettings)
-public_v1_settings = partial(_load, PublicV1Settings)
-notify_settings = partial(_load, NotifySettings)
+legacy_settings = partial(load_section, LegacySettings)
+public_v1_settings = partial(load_section, PublicV1Settings)
+notify_settings = partial(load_section, NotifySettings)
+file_settings = partial(load_section, FileSettings)
 
 
 def http_settings() -> HttpSettings:
     """How requests are made. Raises UsageError, also for certificates that another user could replace."""
-    settings = _load(HttpSettings)
+    settings = load_section(HttpSettings)
     if settings.ca_file is not None:
-        check_private(settings.ca_file, _load(FileSettings).shared_folder)
+        check_private(settings.ca_file, file_settings().shared_folder)
     return settings
-
-
-def own_path(path: Path) -> Path:
-    """The path of a private file, or what a link there points to, in a folder that nobody else can write to.
-
-    Every command passes the paths of its warehouse, ledger, plan, report and outputs through here before it opens them.
-
-    Raises:
-        UsageError: see `check_private`; or another user left a file there whose name contains that of the private
-            file, such as a journal. The setting `files.shared_folder` makes an exception.
-    """
-    shared = _load(FileSettings).shared_folder
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path
-    for file in dict.fromkeys((path.absolute(), target.absolute())):
-        check_private(file.parent, shared)
-        for left in file.parent.glob(f"*{glob.escape(file.name)}*"):
-            check_owner(left, shared)
-    return target
-
-
-def warehouse_settings() -> WarehouseSettings:
-    """Where the tables go; the path of a link is that of its target. Raises UsageError, see `own_path`."""
-    settings = _load(WarehouseSettings)
-    _check_old_place(settings.path, "warehouse")
-    return replace(settings, path=own_path(settings.path))
 
 
 def reconcile_settings() -> ReconcileSettings:
     """How to read the raw tables. Raises UsageError."""
-    return replace(_load(ReconcileSettings), orders=_load(OrderSettings))
-
-
-def warehouse_path() -> Path:
-    """The warehouse's file, absolute. Raises UsageError."""
-    return warehouse_settings().path
-
-
-def ledger_path() -> Path:
-    """The ledger's file, absolute: next to the warehouse if it is not set. Raises UsageError."""
-    path = _load(LedgerSettings).path or warehouse_path().with_name("ledger.sqlite")
-    _check_old_place(path, "ledger", "warehouse")
-    return own_path(path)
-
-
-def _check_old_place(path: Path, *sections: str) -> None:
-    """Finds a file where versions before 0.3 had it, for which a relative path was relative to the current folder.
-
-    Args:
-        path: where it is now.
-        sections: the first that sets a path is where this one is from.
-
-    Raises:
-        UsageError: the project has none, and the current folder has: without the ledger, all would be sent again.
-    """
-    given = next(
-        (found["path"][0] for section in sections if "path" in (found := given_values(section))), ""
-    )
-    old = Path(os.path.relpath(path, find_root())).absolute()
-    is_elsewhere = (
-        old.exists() and not path.exists() and not has_sections(Path.cwd() / ".dlt")
-    )  # another project's own
-    if is_elsewhere and not Path(str(given)).expanduser().is_absolute():
-        raise UsageError(
-            f"{path} does not exist, but {old} does: relative paths are relative to the project, no longer to the "
-            "current folder",
-            f"If it belongs to this project, move it to {path.parent}, with its neighbours: warehouse, ledger, hidden "
-            f"files with their names, mappings. If it does not, set {variable(sections[0])}__PATH to {path}.",
-        )
+    return replace(load_section(ReconcileSettings), orders=load_section(OrderSettings))
 
 
 def is_set(section: str) -> bool:

@@ -1,85 +1,210 @@
-"""The one rule for whose folder it is: settings and private files lie in folders that nobody else can write to.
+"""The one rule for whose folder it is: settings and private files lie where nobody else can write.
 
-In: a folder or file. Out: nothing, or a UsageError that says what to do. Who can write to a folder can plant what
-SQLite, DuckDB and the commands open next to their files: journals, locks, links. So the folder is checked before
-anything is opened, and what is opened in it needs no check of its own.
+In: a folder or file. Out: who else may write to it or swap it, or a UsageError that says what to do. Who can write to a
+folder can plant what SQLite, DuckDB and the commands open next to their files: journals, locks, links. Who can write to
+a folder above can put another one in its place. So both are checked before anything is opened, and what is opened there
+needs no check of its own.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import stat
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.permissions import Entry, group_entries, has_name_of_user
 
 CHECKOUT: Final = Path(__file__).absolute().parents[4]
 SHARED_FOLDER: Final = "FILES__SHARED_FOLDER"
+LOG: Final = logging.getLogger("orderbridge.folders")
 _EXCEPTION: Final = f"If all who can write there are trusted, or it shows no owners: set {SHARED_FOLDER} to the folder."
+_CAN_REPLACE: Final = ", who can replace what is in it"
+_LINKS_MAX: Final = 40
+"""Links that a path may lead through, as in Linux."""
 
 
-def check_private(path: Path, shared: Path | None = None) -> None:
-    """Checks that a folder or file is this user's or root's, and that no other user can write to it.
+@dataclass(frozen=True, slots=True)
+class OtherWriter:
+    """A folder or file that another user can write to, or owns; two about the same path are equal.
 
-    A sticky bit does not help: others could create files. The user's private group is the user. What belongs to the
-    checkout may belong to the owner of its code. One that does not exist is fine.
+    Attributes:
+        path: of it.
+        words: what is wrong, with the mode or the entries that let others write.
+        fix: a sentence with the complete command.
+        is_above: it is a folder above the one that was checked, or a link on the way there.
+        is_new: version 0.3 let it pass.
+    """
+
+    path: Path
+    words: str = field(compare=False)
+    fix: str = field(compare=False)
+    is_above: bool = field(compare=False)
+    is_new: bool = field(compare=False)
+
+    @property
+    def error(self) -> UsageError:
+        """Says what to do."""
+        return UsageError(self.words, f"{self.fix}\n  {_EXCEPTION}")
+
+    @property
+    def warning(self) -> str:
+        """One line."""
+        return f"{self.words}. The next version refuses this. {self.fix}"
+
+
+def check_private(
+    path: Path,
+    shared: Path | None = None,
+    *,
+    refuses: Callable[[], bool] = lambda: False,
+    was_checked: bool = True,
+) -> None:
+    """Checks that nobody but this user and root owns a folder or file, or can write to it, nor to the folders above it.
+
+    A sticky bit is enough above: others can create files there, but not replace those of this user. The user's
+    private group is the user. What belongs to the checkout may belong to the owner of its code. One that does not exist
+    is fine.
 
     Args:
-        path: a link and what it points to are both checked.
+        path: links on the way, and what they point to, are checked as well.
         shared: the folder in which others may write; None: that of the environment, if set.
+        refuses: whether what version 0.3 let pass is an error; otherwise it is a warning, once in a process.
+        was_checked: whether version 0.3 checked this path.
 
     Raises:
-        UsageError: its owner is neither this user nor root, or others have write permission.
+        UsageError: an owner is neither this user nor root, or others have write permission.
     """
-    if _is_excepted(path, shared):
-        return
-    check_owner(path, shared)
-    with suppress(OSError):
-        facts = path.stat()
-        mode = stat.S_IMODE(facts.st_mode)
-        if mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not _is_private_group(facts)):
-            hint = f"Use a folder of your own, or run: chmod go-w {shlex.quote(str(path))}\n  {_EXCEPTION}"
-            raise UsageError(f"{path} can be written by other users (mode {mode:04o})", hint)
+    for found in other_writers(path, shared):
+        if (was_checked and not found.is_new) or refuses():
+            raise found.error
+        warn(found)
+
+
+def check_mode(path: Path) -> None:
+    """The half of `check_private` that version 0.3 had, without warnings. Raises UsageError."""
+    for found in other_writers(path):
+        if not found.is_new:
+            raise found.error
+
+
+@cache
+def warn(found: OtherWriter) -> None:
+    """Logs a warning, once about a path in a process."""
+    LOG.warning("%s", found.warning)
 
 
 def check_owner(path: Path, shared: Path | None = None) -> None:
-    """The half of `check_private` about owners. Raises UsageError."""
-    trusted = {0, os.geteuid()} | ({_code_owner()} if path.is_relative_to(CHECKOUT) else set())
-    for status in (path.lstat, path.stat):
+    """Checks the owner of a file alone, in a folder that was checked. Raises UsageError."""
+    if not _is_excepted(path, shared) and (owner := _other_owner(path, _trusted(path))) is not None:
+        raise _owned_by(owner, path, path).error
+
+
+def other_writers(path: Path, shared: Path | None = None) -> Iterator[OtherWriter]:
+    """Who else can write to a folder or file, or put another one in its place: itself first, then the folders above.
+
+    Args: see `check_private`.
+    """
+    path = path.absolute()
+    trusted = _trusted(path)
+    for place in _way_to(path):
+        if _is_excepted(place, shared):
+            continue
+        owner = _other_owner(place, trusted)
+        if owner is not None:
+            yield _owned_by(owner, place, path)
         with suppress(OSError):
-            owner = status().st_uid
-            if owner not in trusted and not _is_excepted(path, shared):
-                hint = f"Use a copy of it, or a folder of your own.\n  {_EXCEPTION}"
-                raise UsageError(f"{path} belongs to another user (uid {owner})", hint)
+            yield from _written_by_others(place, path, trusted)
 
 
-def _is_excepted(path: Path, shared: Path | None) -> bool:
-    folder = str(shared or os.environ.get(SHARED_FOLDER, ""))
-    return folder != "" and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+def _way_to(path: Path) -> Iterator[Path]:
+    """A path, the folders above it, and the same of what links on the way point to."""
+    seen = set[Path]()
+    waiting = [path]
+    for _ in range(_LINKS_MAX):
+        if not waiting:
+            return
+        start = waiting.pop(0)
+        for place in (start, *start.parents):
+            if place in seen:
+                break
+            seen.add(place)
+            yield place
+            with suppress(OSError):
+                waiting.append(place.parent / place.readlink())
+
+
+def _trusted(path: Path) -> set[int]:
+    """The users who may own a path."""
+    return {0, os.geteuid(), *([_code_owner()] if path.is_relative_to(CHECKOUT) else [])}
 
 
 def _code_owner() -> int:
     return Path(__file__).stat().st_uid
 
 
-def _is_private_group(facts: os.stat_result) -> bool:
-    """Whether the group is that of the owner or this user alone, as many systems make one for each user."""
-    import grp
-    import pwd
+def _other_owner(place: Path, trusted: set[int]) -> int | None:
+    """An owner of a link, or of what it points to, who is not trusted."""
+    for status in (place.lstat, place.stat):
+        with suppress(OSError):
+            owner = status().st_uid
+            if owner not in trusted:
+                return owner
+    return None
 
-    try:
-        group, owners = (
-            grp.getgrgid(facts.st_gid),
-            [pwd.getpwuid(uid) for uid in {facts.st_uid, os.geteuid()}],
-        )
-    except KeyError:
-        return False
-    return any(
-        group.gr_gid == owner.pw_gid
-        and group.gr_name == owner.pw_name
-        and set(group.gr_mem) <= {owner.pw_name}
-        for owner in owners
+
+def _owned_by(owner: int, place: Path, path: Path) -> OtherWriter:
+    """The finding about an owner."""
+    is_above = place != path
+    words = f"{place} belongs to another user (uid {owner})"
+    if is_above:
+        words += _CAN_REPLACE
+    return OtherWriter(
+        place, words, "Use a copy of it, or a folder of your own.", is_above, is_above
     )
+
+
+def _written_by_others(place: Path, path: Path, trusted: Collection[int]) -> Iterator[OtherWriter]:
+    """The finding about permissions to write, if there is one. Raises OSError."""
+    facts = place.stat()
+    mode = stat.S_IMODE(facts.st_mode)
+    is_above = place != path
+    if is_above and mode & stat.S_ISVTX:
+        return
+    is_for_all = bool(mode & stat.S_IWOTH)
+    entries = group_entries(place, facts, trusted)
+    if not is_for_all and not entries:
+        return
+    details = ", ".join([f"mode {mode:04o}", *(entry.words for entry in entries)])
+    words = f"{place} can be written by other users ({details})"
+    if is_above:
+        words += _CAN_REPLACE
+    was_refused = is_for_all or not has_name_of_user(facts.st_gid, {facts.st_uid, os.geteuid()})
+    fix = _command(place, facts, is_above, entries)
+    yield OtherWriter(place, words, fix, is_above, is_above or not was_refused)
+
+
+def _command(place: Path, facts: os.stat_result, is_above: bool, entries: Sequence[Entry]) -> str:
+    """What to do where others can write: for a folder above, they may go on to use it."""
+    narrowed = ",".join(entry.narrowed for entry in entries if entry.narrowed)
+    if is_above:
+        command = "chmod +t"
+    elif narrowed and not facts.st_mode & stat.S_IWOTH:
+        command = f"setfacl -m {shlex.quote(narrowed)}"
+    else:
+        command = "chmod go-w"
+    sudo = "" if os.geteuid() in (0, facts.st_uid) else "sudo "
+    run = f"un: {sudo}{command} {shlex.quote(str(place))}"
+    return f"R{run}" if is_above else f"Use a folder of your own, or r{run}"
+
+
+def _is_excepted(path: Path, shared: Path | None) -> bool:
+    folder = str(shared or os.environ.get(SHARED_FOLDER, ""))
+    return folder != "" and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))

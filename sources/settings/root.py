@@ -8,7 +8,9 @@ not read. No error quotes a file: it may hold a key.
 from __future__ import annotations
 
 import os
+import platform
 import re
+import struct
 import sys
 import tomllib
 from functools import lru_cache
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from orderbridge.sources.errors import UsageError
-from orderbridge.sources.settings.ownership import CHECKOUT, check_private
+from orderbridge.sources.settings.ownership import CHECKOUT, check_mode
 from orderbridge.sources.settings.setting import SETTINGS
 
 FILES: Final = ("secrets.toml", "config.toml")
@@ -34,7 +36,7 @@ def find_root() -> Path:
         UsageError: `DLT_PROJECT_DIR` names no folder; the settings can be written by other users.
     """
     folder = _found_root()
-    check_private(folder / ".dlt")
+    check_mode(folder / ".dlt")
     return folder
 
 
@@ -152,6 +154,21 @@ def prepare_dlt(root: Path, data_dir: Path) -> None:
         load_dlt()
 
 
+def import_dlt() -> None:
+    """Imports dlt, and starts no program.
+
+    dlt imports croniter, which asks `platform.architecture`. That starts the program `file` of the path, with all keys
+    in its environment.
+    """
+    bits = f"{8 * struct.calcsize('P')}bit"
+    asked = platform.architecture
+    platform.architecture = lambda *_, **__: (bits, "")
+    try:
+        import dlt  # noqa: F401
+    finally:
+        platform.architecture = asked
+
+
 def load_dlt() -> None:
     """Imports dlt so that it reads its settings in the project alone, if `prepare_dlt` named one.
 
@@ -159,6 +176,7 @@ def load_dlt() -> None:
     """
     if "DLT_PROJECT_DIR" not in os.environ or "DLT_DATA_DIR" not in os.environ:
         return
+    import_dlt()
     from dlt.common.configuration.container import Container
     from dlt.common.configuration.specs.pluggable_run_context import PluggableRunContext
     from dlt.common.runtime.run_context import RunContext

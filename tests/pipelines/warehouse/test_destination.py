@@ -34,7 +34,7 @@ from orderbridge.pipelines.warehouse.destination import (
 from orderbridge.pipelines.warehouse.destination_errors import destination_errors
 from orderbridge.pipelines.warehouse.destination_files import POINTER, ParquetStore
 from orderbridge.sources.errors import PlatformError, UsageError
-from orderbridge.sources.settings import WarehouseSettings
+from orderbridge.sources.settings import WarehouseSettings, warehouse_settings
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.warehouse.destinations import Destination, DuckdbFile, ParquetFiles, Shop
 from tests.postgres import PASSWORD
@@ -197,6 +197,35 @@ def test_a_destination_that_dlt_does_not_know_is_refused_before_a_run(published:
         with pytest.raises(UsageError, match="nosuchdest"):
             command()
     assert (published.path.read_bytes(), len(published.platform.state.log)) == (before, asked)
+
+
+@pytest.mark.parametrize(
+    "setting", ["WAREHOUSE__DESTINATION", "DESTINATION__POSTGRES__DESTINATION_TYPE"]
+)
+@pytest.mark.parametrize("value", ["planted.Thing", "destination"])
+def test_no_module_is_imported_that_a_setting_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, value: str
+) -> None:
+    (tmp_path / "planted.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WAREHOUSE__DESTINATION", "postgres")
+    monkeypatch.setenv("DESTINATION__DESTINATION__DESTINATION_CALLABLE", "planted.thing")
+    monkeypatch.setenv(setting, value)
+    with pytest.raises(UsageError, match=r"not the name of a destination|has no destination"):
+        check_destination(warehouse_settings())
+
+
+def test_a_destination_may_have_a_name_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESTINATION__COPIES__DESTINATION_TYPE", "duckdb")
+    monkeypatch.setenv("DESTINATION__COPIES__CREDENTIALS", str(tmp_path / "copy.duckdb"))
+    for name in ("copies", "dlt.destinations.duckdb"):
+        settings = WarehouseSettings(path=tmp_path / "w.duckdb", destination=name)
+        assert _Database(settings, tmp_path / "dlt").kind == "duckdb"
+    settings = WarehouseSettings(path=tmp_path / "w.duckdb", destination="copies")
+    assert "copy.duckdb" in connect_destination(settings)
 
 
 @FILES

@@ -430,7 +430,10 @@ prepare_dlt(root, data)
 os.chdir("/")
 ours = legacy_settings()
 assert ("dlt" in sys.modules) is is_before
+started = []
+sys.addaudithook(lambda event, about: started.append(about) if event == "subprocess.Popen" else None)
 load_dlt()
+assert not started, "dlt's import starts programs, with all keys in their environment"
 import dlt
 context = dlt.current.run_context()
 assert (context.global_dir, context.runtime_config.dlthub_telemetry) == (str(root / ".dlt"), False)

@@ -1,0 +1,59 @@
+"""Projects of 0.3.0 in folders that 0.3.0 let pass: their nights go on with one warning, and nothing is sent there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orderbridge.sources.settings.ownership import warn
+from tests.access import set_acl
+from tests.upgrades.fixtures import unpacked
+from tests.upgrades.old_project import NIGHT, PLANS, PUSH
+from tests.upgrades.test_upgrades import run
+
+STRANGER = 54321
+RELEASE = "0.3.0-ad26ab6f"
+PULL = ("pull", "promotions")
+
+
+def with_acl(project: Path) -> Path:
+    set_acl(project, f"user:{STRANGER}:rwx")
+    return project
+
+
+def below_a_folder_of_all(project: Path) -> Path:
+    project.parent.chmod(0o777)
+    return project.parent
+
+
+def with_mappings_of_all(project: Path) -> Path:
+    mappings = project / "mappings"
+    mappings.mkdir(mode=0o700, exist_ok=True)
+    mappings.chmod(0o777)
+    return mappings
+
+
+@pytest.mark.parametrize("change", [with_acl, below_a_folder_of_all, with_mappings_of_all])
+def test_three_nights_go_on_with_one_line_and_only_the_folder_itself_stops_a_push(
+    tmp_path: Path, change: Callable[[Path], Path]
+) -> None:
+    project = tmp_path / "above" / "project"
+    project.parent.mkdir()
+    with unpacked(RELEASE, project):
+        code, _ = run(project, *NIGHT)
+        named = change(project)
+        for command, expected in ((NIGHT, code), (PULL, 0), (PULL, 0)):
+            warn.cache_clear()
+            night, said = run(project, *command)
+            assert night == expected, said
+            (line,) = [line for line in said.splitlines() if "The next version refuses" in line]
+            assert line.startswith(f"{named} can be written by other users")
+        checked, said = run(project, "check")
+        assert checked == 2, said
+        assert f"wrong folders: {named} can be written by other users" in said
+        pushed, said = run(project, *PUSH, [*PLANS][-1])
+        assert (pushed == 2 and f"orderbridge: {named} can be written" in said) == (
+            named == project
+        ), said
