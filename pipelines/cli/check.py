@@ -21,7 +21,7 @@ def command() -> int:
 
     Each problem is printed with its fix. Nothing is changed. The exit code is that of the most severe problem.
     """
-    with start() as reporter:
+    with start(sends_keys=True) as reporter:
         return run_checks(reporter)
 
 

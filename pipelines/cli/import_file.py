@@ -48,7 +48,7 @@ def command(
     is in the folder of the plan, under results. A run that was stopped, or that lost answers, is continued by
     the same command, as long as the file is the same.
     """
-    reporter = start()
+    reporter = start(sends_keys=True)
     STOP.note = _STOPPED
     from orderbridge.pipelines.import_file.run import Import, ImportOptions
     from orderbridge.pipelines.push.model import PushOptions

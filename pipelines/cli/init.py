@@ -86,7 +86,7 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
         )
     if added := ignore_private_files(folder):
         click.echo(f"added {number(len(added), 'line')} to {escape(folder / '.gitignore')}")
-    with start() as reporter:
+    with start(sends_keys=True) as reporter:
         code = run_checks(reporter)
     if code == ExitCode.DONE:
         click.echo(

@@ -13,11 +13,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from orderbridge.pipelines.cli.terminal import Style, escape_lines, event_json
+import click
+
+from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, event_json
 from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.settings import (
     check_project,
     find_root,
+    is_new_project,
+    key_routes,
     misspelt_names,
     prepare_dlt,
 )
@@ -79,8 +83,12 @@ class Stop:
 STOP = Stop()
 
 
-def start() -> Reporter:
-    """Prepares the process of a command that uses settings: logging, dlt's folders, signals. Returns its reporter."""
+def start(*, sends_keys: bool = False) -> Reporter:
+    """Prepares the process of a command that uses settings: logging, dlt's folders, signals. Returns its reporter.
+
+    Args:
+        sends_keys: whether the command makes requests.
+    """
     from orderbridge.pipelines.cli.console import Reporter
 
     reporter = Reporter(STOP.style)
@@ -93,7 +101,31 @@ def start() -> Reporter:
         for name, setting in misspelt_names().items():
             LOG.warning("`%s` is not a setting and is not read. Did you mean `%s`?", name, setting)
     STOP.listen()
+    if sends_keys:
+        _confirm_hosts()
     return reporter
+
+
+def _confirm_hosts() -> None:
+    """Asks before the first request of a project where keys of the environment go to hosts that its files name.
+
+    Without a terminal it is one line, and the command goes on: its keys were put there for it. Raises UsageError where
+    a person does not agree.
+    """
+    if not is_new_project():
+        return
+    routes = [route.words for route in key_routes() if route.is_split]
+    if not routes:
+        return
+    if not sys.stdin.isatty():
+        LOG.warning("first request of this project: %s", "; ".join(routes))
+        return
+    lines = "".join(f"  {escape(words)}\n" for words in routes)
+    question = f"The files of this folder say where keys from elsewhere go:\n{lines}Is that right?"
+    if not click.confirm(question, err=True):
+        raise UsageError(
+            "nothing was sent", f"Set the hosts with the keys, or correct {find_root() / '.dlt'}."
+        )
 
 
 def settings_origin() -> dict[str, str]:

@@ -52,7 +52,7 @@ def command(resources: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 
     keeps its previous table and sets the exit code; if every list fails, nothing is published. With --tail only the
     orders after the last read are requested, and older ones stay as they are.
     """
-    with start() as reporter:
+    with start(sends_keys=True) as reporter:
         from orderbridge.pipelines.pull.model import PullOptions
         from orderbridge.pipelines.pull.pull import pull
 

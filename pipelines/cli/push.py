@@ -225,7 +225,7 @@ def command(
     The outcome of each line is in the plan's folder, under results. Unknown outcomes make the exit code 6: the command
     prints what to do next.
     """
-    reporter = start()
+    reporter = start(sends_keys=True)
     from orderbridge.pipelines.ledger.push_log import publish_push_log
     from orderbridge.pipelines.plan.model import Plan
     from orderbridge.pipelines.push.model import PushOptions

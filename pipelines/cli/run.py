@@ -32,7 +32,7 @@ def command(
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> int:
     """Pull every list, reconcile, publish once: the command for a scheduler."""
-    with start() as reporter:
+    with start(sends_keys=True) as reporter:
         from orderbridge.pipelines.pull.model import PullOptions
         from orderbridge.pipelines.pull.pull import pull
         from orderbridge.pipelines.reconcile.erp_files import ErpFiles

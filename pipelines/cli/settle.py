@@ -49,7 +49,7 @@ def command(
     folder of a plan, or its id as printed by this command. What remains unknown is printed with the command that
     answers it, and the exit code is 6. The look-up stays in this command; answers move to `orderbridge answer`.
     """
-    reporter = start()
+    reporter = start(sends_keys=True)
     if plan is not None and any(answers.values()):
         LOG.warning("from the next version on: %s", _as_answer(plan, answers))
     from orderbridge.pipelines.ledger.push_log import publish_push_log

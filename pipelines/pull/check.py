@@ -40,6 +40,7 @@ from orderbridge.sources.settings import (
     file_settings,
     find_root,
     http_settings,
+    key_routes,
     ledger_path,
     legacy_settings,
     notify_settings,
@@ -101,6 +102,7 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     root = find_root()
     yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
     yield from (CheckResult("", line) for line in set_values())
+    yield from (CheckResult("", route.words) for route in key_routes())
     yield from (CheckResult("", warning, is_warning=True) for warning in permission_warnings(root))
     yield from _other_writers()
     yield (warehouse := _attempt("settings of warehouse", warehouse_settings, "valid"))

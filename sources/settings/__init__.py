@@ -5,6 +5,7 @@ from orderbridge.sources.settings.answers import answered_keys as answered_keys
 from orderbridge.sources.settings.answers import read_answers as read_answers
 from orderbridge.sources.settings.answers import write_answers as write_answers
 from orderbridge.sources.settings.data_source import DataSource as DataSource
+from orderbridge.sources.settings.key_routes import key_routes as key_routes
 from orderbridge.sources.settings.loaders import ANSWERS as ANSWERS
 from orderbridge.sources.settings.loaders import check_same_environment as check_same_environment
 from orderbridge.sources.settings.loaders import configured_source as configured_source

@@ -1,8 +1,9 @@
 """Reads settings, a section at a time: a pull of one family needs the settings of that family only.
 
-In: raw values in dlt's order: environment, `.dlt/secrets.toml`, `.dlt/config.toml`; last what a person answered, in
-`.dlt/answers.toml`. Out: the dataclasses of `sections`, or a UsageError that names the key and its variable, never its
-value; misspelt names and unreadable files are errors. dlt, which takes a second to import, is not imported.
+In: raw values in dlt's order: environment, for secrets files of their own, `.dlt/secrets.toml`, `.dlt/config.toml`;
+last what a person answered, in `.dlt/answers.toml`. Out: the dataclasses of `sections`, or a UsageError that names the
+key and its variable, never its value; misspelt names and unreadable files are errors. dlt, which takes a second to
+import, is not imported.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from orderbridge.sources.settings.answers import read_answers
 from orderbridge.sources.settings.data_source import DataSource
 from orderbridge.sources.settings.ownership import check_mode, check_private
 from orderbridge.sources.settings.root import FILES, find_root, key_paths, read_toml
+from orderbridge.sources.settings.secret_files import read_secret, secret_variable
 from orderbridge.sources.settings.sections import (
     SECTIONS,
     FileSettings,
@@ -85,9 +87,18 @@ def _places(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageErro
                 errors.append(_unknown(f"{section}.{name}", f".dlt/{file}", name, [*settings]))
     prefix = variable(section) + "__"
     variables = {setting.variable: setting.name for setting in settings.values()}
+    secrets = [setting for setting in settings.values() if setting.is_secret]
+    named_files = {secret_variable(setting) for setting in secrets}
+    for setting in secrets:
+        try:
+            given |= read_secret(setting)
+        except UsageError as error:
+            errors.append(error)
     for name, value in os.environ.items():
         if name in variables:
             given[variables[name]] = value, name
+        elif name in named_files:
+            continue
         elif name.upper().startswith(prefix):
             errors.append(_unknown(name, "the environment", name.upper(), [*variables]))
     for name, (_, origin) in [*given.items()]:

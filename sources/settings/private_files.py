@@ -170,7 +170,7 @@ def other_writers_here() -> list[OtherWriter]:
 def check_project() -> None:
     """Checks, when a command begins, who can write to the project.
 
-    Raises UsageError for the settings of a new project. Its other folders are checked where they are used.
+    Raises UsageError for the folders of a new project.
     """
     try:
         is_new = is_new_project()
@@ -181,7 +181,7 @@ def check_project() -> None:
         for writer in found:
             warn(writer)
         return
-    for place in _settings_places():
+    for place in (*_data_places(), *_settings_places()):
         check_private(place.path, place.shared, refuses=lambda: True)
 
 

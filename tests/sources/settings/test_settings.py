@@ -643,6 +643,84 @@ def test_a_folder_of_another_user_or_what_one_left_in_it_is_an_error(root: Path,
         own_path(folder / "w.duckdb")
 
 
+@pytest.mark.parametrize("way", ["variable", "systemd", "kubernetes"])
+def test_secrets_are_read_from_files_of_their_own(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    other = LEGACY.replace(KEY, "brand_test_ANOTHER")
+    write(root, other)
+    folder = tmp_path / "mounted"
+    file = folder / "sources.legacy.api_key"
+    folder.mkdir()
+    if way == "kubernetes":  # links into a folder that is swapped
+        folder.chmod(0o1777)
+        (folder / "..2026").mkdir()
+        (folder / "..data").symlink_to("..2026")
+        file.symlink_to("..data/key")
+    file.write_text(f"{KEY}\n")
+    if way == "systemd":
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+        origin = "the credential sources.legacy.api_key"
+    else:
+        monkeypatch.setenv("SOURCES__LEGACY__API_KEY_FILE", str(file))
+        origin = "SOURCES__LEGACY__API_KEY_FILE"
+    assert legacy_settings().api_key.reveal() == KEY
+    assert f"sources.legacy.api_key = *** ({origin})" in [*set_values()]
+    assert KEY in known_secrets()
+    if way == "systemd":
+        monkeypatch.setenv("SOURCES__LEGACY__API_KEY", "brand_test_nearer")
+        assert legacy_settings().api_key.reveal() == "brand_test_nearer"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read|is not a file"),
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (KEY.encode() + b"\xff", "is not UTF-8"),
+        (KEY.encode() * 5000, "is too large"),
+    ],
+)
+def test_a_file_that_holds_no_secret_is_named_and_never_shown(
+    root: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, words: str
+) -> None:
+    write(root, LEGACY)
+    if content is not None:
+        (root / "key").write_bytes(content)
+    monkeypatch.setenv("SOURCES__LEGACY__API_KEY_FILE", "key")
+    with pytest.raises(UsageError, match=words) as caught:
+        legacy_settings()
+    assert str(root / "key") in str(caught.value)
+    assert "PLANTED" not in str(caught.value)
+
+
+def test_a_file_of_a_secret_is_under_the_rule_for_private_files(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, LEGACY)
+    (root / "ledger.sqlite").touch()
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    (folder / "key").write_text(KEY)
+    monkeypatch.setenv("SOURCES__LEGACY__API_KEY_FILE", str(folder / "key"))
+    folder.chmod(0o777)
+    with refused(f"{folder} can be written by other users"):
+        legacy_settings()
+    folder.chmod(0o700)
+    (folder / "key").chmod(0o646)
+    with refused(f"{folder / 'key'} can be written by other users"):
+        legacy_settings()
+    (folder / "key").chmod(0o600)
+    monkeypatch.setenv("SOURCES__LEGACY__API_KEY", KEY)
+    with refused("SOURCES__LEGACY__API_KEY and SOURCES__LEGACY__API_KEY_FILE are both set"):
+        legacy_settings()
+    monkeypatch.delenv("SOURCES__LEGACY__API_KEY")
+    monkeypatch.setenv("SOURCES__LEGACY__BASE_URL_FILE", str(folder / "key"))
+    with refused("there is no setting"):
+        legacy_settings()
+
+
 def test_certificates_that_others_can_write_are_an_error(root: Path) -> None:
     file = root / "ca.pem"
     file.touch()

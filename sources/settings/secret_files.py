@@ -1,0 +1,61 @@
+"""Secrets that are files of their own, as Docker, Kubernetes and systemd provide them.
+
+In: `NAME_FILE` of the environment, where `NAME` is the variable of a secret, or the folder `CREDENTIALS_DIRECTORY`, in
+which systemd puts a file by the key of the setting. Out: the raw value, and where it is set. No error shows a value.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.ownership import check_private
+from orderbridge.sources.settings.root import in_project
+from orderbridge.sources.settings.setting import Setting, named
+
+CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
+_BYTES_MAX: Final = 65_536
+
+
+def secret_variable(setting: Setting) -> str:
+    """The variable that names the file of a secret."""
+    return f"{setting.variable}_FILE"
+
+
+def read_secret(setting: Setting) -> dict[str, tuple[object, str]]:
+    """A secret by its name, with where it is set; empty where it has no file.
+
+    Raises:
+        UsageError: others can write to the file or replace it; it cannot be read; its variable is set as well.
+    """
+    name = secret_variable(setting)
+    path = os.environ.get(name, "")
+    folder = os.environ.get(CREDENTIALS, "")
+    if path:
+        if setting.variable in os.environ:
+            raise UsageError(f"{setting.variable} and {name} are both set", "Remove one of them.")
+        return {setting.name: (_content(in_project(Path(path)), setting), name)}
+    if folder and (credential := Path(folder, setting.key)).exists():
+        origin = f"the credential {setting.key}"
+        return {setting.name: (_content(credential, setting), origin)}
+    return {}
+
+
+def _content(path: Path, setting: Setting) -> str:
+    """The text of a file, without line ends and blanks around it. Raises UsageError."""
+    check_private(path, refuses=lambda: True)
+    try:
+        if not path.is_file():
+            raise UsageError(f"{path} is not a file", f"It should have {named(setting.key)} alone.")
+        with path.open("rb") as file:
+            text = file.read(_BYTES_MAX + 1).decode("utf-8-sig").strip()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8", "Save it as UTF-8.") from None
+    if not text or len(text) > _BYTES_MAX:
+        what = "is empty" if not text else "is too large"
+        raise UsageError(f"{path} {what}", f"It should have {named(setting.key)} alone.")
+    return text
