@@ -110,6 +110,14 @@ def open_private(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
 
 
+def append_private(path: Path) -> int:
+    """Opens a file to add to its end, created with mode 0600 where there is none; returns its descriptor.
+
+    An access control list of the folder would give a new file other permissions, whatever the mask of the process.
+    """
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+
+
 def private_folder(path: Path) -> None:
     """Creates a folder of mode 0700 with its parents, or makes an existing one private. Raises OSError."""
     path.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from orderbridge.sources.disk import PRIVATE_FOLDER, disk_errors, write_private
+from orderbridge.sources.disk import PRIVATE_FOLDER, append_private, disk_errors, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import is_new_project, own_path
 from orderbridge.sources.settings.ownership import check_private
@@ -90,6 +90,6 @@ def ignore_private_files(folder: Path) -> list[str]:
         if missing:
             separator = "" if not text or text.endswith("\n") else "\n"
             lines = ("# private files of orderbridge", *missing)
-            with path.open("a", encoding="utf-8") as file:
+            with os.fdopen(append_private(path), "a", encoding="utf-8") as file:
                 file.write(separator + "".join(f"{line}\n" for line in lines))
     return missing

@@ -21,7 +21,6 @@ from orderbridge.sources.settings.loaders import public_v1_settings as public_v1
 from orderbridge.sources.settings.loaders import reconcile_settings as reconcile_settings
 from orderbridge.sources.settings.loaders import set_values as set_values
 from orderbridge.sources.settings.private_files import check_before_writes as check_before_writes
-from orderbridge.sources.settings.private_files import check_mappings as check_mappings
 from orderbridge.sources.settings.private_files import check_project as check_project
 from orderbridge.sources.settings.private_files import is_new_project as is_new_project
 from orderbridge.sources.settings.private_files import ledger_path as ledger_path

@@ -57,7 +57,11 @@ class OtherWriter:
     @property
     def warning(self) -> str:
         """One line."""
-        return f"{self.words}. The next version refuses this. {self.fix}"
+        trust = f"{SHARED_FOLDER}={shlex.quote(str(self.path))}"
+        return (
+            f"{self.words}. The next version refuses this. {self.fix} "
+            f"(or, if all who can write there are trusted, set {trust})"
+        )
 
 
 def check_private(
@@ -89,10 +93,12 @@ def check_private(
 
 
 def check_mode(path: Path) -> None:
-    """The half of `check_private` that version 0.3 had, without warnings. Raises UsageError."""
-    for found in other_writers(path):
-        if not found.is_new:
-            raise found.error
+    """Checks a path itself as version 0.3 did, without warnings. Raises UsageError."""
+    path = path.absolute()
+    if not _is_excepted(path, None):
+        for found in _findings(path, path, _trusted(path)):
+            if not found.is_new:
+                raise found.error
 
 
 @cache
@@ -115,13 +121,17 @@ def other_writers(path: Path, shared: Path | None = None) -> Iterator[OtherWrite
     path = path.absolute()
     trusted = _trusted(path)
     for place in _way_to(path):
-        if _is_excepted(place, shared):
-            continue
-        owner = _other_owner(place, trusted)
-        if owner is not None:
-            yield _owned_by(owner, place, path)
-        with suppress(OSError):
-            yield from _written_by_others(place, path, trusted)
+        if not _is_excepted(place, shared):
+            yield from _findings(place, path, trusted)
+
+
+def _findings(place: Path, path: Path, trusted: set[int]) -> Iterator[OtherWriter]:
+    """What is wrong with a place on the way to a path."""
+    owner = _other_owner(place, trusted)
+    if owner is not None:
+        yield _owned_by(owner, place, path)
+    with suppress(OSError):
+        yield from _written_by_others(place, path, trusted)
 
 
 def _way_to(path: Path) -> Iterator[Path]:
@@ -166,9 +176,8 @@ def _owned_by(owner: int, place: Path, path: Path) -> OtherWriter:
     words = f"{place} belongs to another user (uid {owner})"
     if is_above:
         words += _CAN_REPLACE
-    return OtherWriter(
-        place, words, "Use a copy of it, or a folder of your own.", is_above, is_above
-    )
+    fix = "Use a folder of your own" if is_above else "Use a copy of it, or a folder of your own"
+    return OtherWriter(place, words, fix, is_above, is_above)
 
 
 def _written_by_others(place: Path, path: Path, trusted: Collection[int]) -> Iterator[OtherWriter]:

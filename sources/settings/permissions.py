@@ -6,7 +6,6 @@ POSIX ACLs, as macOS, the group counts alone.
 
 from __future__ import annotations
 
-import errno
 import grp
 import os
 import pwd
@@ -47,9 +46,6 @@ def group_entries(path: Path, facts: os.stat_result, trusted: Collection[int]) -
         path: of what the facts are about.
         facts: where they lack the group's bit to write, nobody can: no ACL is read.
         trusted: users who are not reported, nor their private groups.
-
-    Raises:
-        OSError: the ACL cannot be read.
     """
     if not facts.st_mode & stat.S_IWGRP:
         return []
@@ -76,10 +72,8 @@ def _acl(path: Path) -> list[tuple[int, int, int]]:
         return []
     try:
         content = os.getxattr(path, _ATTRIBUTE)
-    except OSError as error:
-        if error.errno in (errno.ENODATA, errno.ENOTSUP, errno.ENOSYS):
-            return []
-        raise
+    except OSError:  # there is none, or the file system has none
+        return []
     return [*_ACL_ENTRY.iter_unpack(content[_VERSION_BYTES:])]
 
 

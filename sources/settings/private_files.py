@@ -32,6 +32,8 @@ from orderbridge.sources.settings.setting import variable
 
 _LEDGER: Final = "ledger.sqlite"
 MAPPINGS: Final = "mappings"
+_READ_SUFFIXES: Final = (".toml", ".csv")
+"""Of the files in `.dlt` that commands read; dlt keeps things of its own there."""
 
 
 class _Place(NamedTuple):
@@ -89,8 +91,16 @@ def ledger_path() -> Path:
 
 
 def mappings_folder() -> Path:
-    """The folder of the mappings that `import` keeps, next to the warehouse. Raises UsageError."""
-    return warehouse_path().parent / MAPPINGS
+    """The folder of the mappings that `import` keeps, next to the warehouse.
+
+    Raises:
+        UsageError: others can write to it, to a mapping in it or to what a link there points to. It is a warning where
+            the project is not new, since version 0.3 did not look.
+    """
+    folder = warehouse_path().parent / MAPPINGS
+    for place in _mapping_places():
+        check_private(place.path, place.shared, refuses=is_new_project, was_checked=False)
+    return folder
 
 
 def _check_old_place(path: Path, *sections: str) -> None:
@@ -136,7 +146,8 @@ def _data_files() -> list[Path]:
 def _settings_places() -> list[_Place]:
     """The settings. A file that others can write to cannot say that they may, so only the variable is an exception."""
     folder = find_root() / ".dlt"
-    return [_Place(path, None) for path in (folder, *sorted(folder.glob("*")))]
+    read = [path for path in sorted(folder.glob("*")) if path.suffix in _READ_SUFFIXES]
+    return [_Place(path, None) for path in (folder, *read)]
 
 
 def _data_places() -> list[_Place]:
@@ -149,7 +160,7 @@ def _data_places() -> list[_Place]:
 def _mapping_places() -> list[_Place]:
     shared = file_settings().shared_folder
     folder = _data_files()[0].parent / MAPPINGS
-    paths = (folder, *sorted(folder.glob("*.toml")))
+    paths = (folder, *sorted(folder.glob("*")))
     return [_Place(path, shared, was_checked=False) for path in paths]
 
 
@@ -183,12 +194,6 @@ def check_project() -> None:
         return
     for place in (*_data_places(), *_settings_places()):
         check_private(place.path, place.shared, refuses=lambda: True)
-
-
-def check_mappings() -> None:
-    """Checks who can write to the mappings that are kept, or replace them. Raises UsageError in a new project."""
-    for place in _mapping_places():
-        check_private(place.path, place.shared, refuses=is_new_project, was_checked=False)
 
 
 def check_before_writes(*folders: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -214,3 +215,10 @@ def test_settings_of_one_project_never_reach_the_host_of_another(
             )
             assert (done.code, f"customers  {customers:>4} " in done.out) == (0, True), done.said
             assert (tmp_path / name / "warehouse.duckdb").exists()
+
+
+def test_a_new_gitignore_is_private_whatever_the_mask(tmp_path: Path) -> None:
+    """The access control list of a folder counts in place of the mask."""
+    os.umask(0)
+    project_files.ignore_private_files(tmp_path)
+    assert (tmp_path / ".gitignore").stat().st_mode & 0o777 == 0o600

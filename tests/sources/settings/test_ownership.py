@@ -17,8 +17,8 @@ import pytest
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import (
     check_before_writes,
-    check_mappings,
     check_project,
+    mappings_folder,
     other_writers_here,
     own_path,
     permissions,
@@ -146,6 +146,14 @@ def test_a_link_that_leads_to_itself_ends(root: Path) -> None:
     own_path(root / "loop" / "w.duckdb")
 
 
+def test_a_file_of_dlts_own_is_no_setting(root: Path) -> None:
+    file = root / ".dlt" / ".anonymous_id"
+    file.touch()
+    set_acl(file, f"user:{STRANGER}:rwx")
+    check_project()
+    check_before_writes()
+
+
 @needs_root
 def test_a_folder_above_of_another_user_is_refused(root: Path) -> None:
     os.chown(root.parent, STRANGER, -1)
@@ -194,7 +202,7 @@ def test_a_project_with_a_ledger_is_warned_once_about_each_folder(
     assert f"{old} can be written by other users (mode 0770, ACL entry" in itself
     assert "The next version refuses this. Use a folder of your own, or run: setfacl -m" in itself
     assert f"{old.parent} can be written by other users (mode 0777), who can replace" in above
-    assert above.endswith(f"Run: chmod +t {old.parent}")
+    assert f"Run: chmod +t {old.parent} (or, if all who can write there are trusted" in above
     assert "\n" not in itself + above
     assert [found.path for found in other_writers_here()] == [old, old.parent]
 
@@ -232,9 +240,9 @@ def test_mappings_that_others_can_write_are_a_warning_and_in_a_new_project_an_er
     folder.mkdir(0o700)
     (folder / "customers.toml").touch(0o600)
     (folder / name).chmod(0o777)
-    assert f"{folder / name} can be written" in refusal(check_mappings)
+    assert f"{folder / name} can be written" in refusal(mappings_folder)
     (root / "ledger.sqlite").touch()
-    check_mappings()
+    mappings_folder()
     (warning,) = warnings_in(caplog)
     assert f"{folder / name} can be written" in warning
     assert [found.path for found in other_writers_here()] == [folder / name]
