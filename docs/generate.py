@@ -58,9 +58,9 @@ The project is the folder that contains the `.dlt`:
 Warehouse, ledger, plans and report are there too, and a relative path in a setting is relative to it. `~/.dlt`, which
 dlt uses itself, counts only if it has one of these sections.
 
-Secrets can be files of their own: `SOURCES__LEGACY__API_KEY_FILE=/run/secrets/legacy-key`, and so for each other secret,
-or a credential of systemd that is named by the setting (`LoadCredential=sources.legacy.api_key:FILE`). They count after
-the variable itself and before `.dlt/secrets.toml`.
+Secrets can be files of their own: `SOURCES__LEGACY__API_KEY_FILE=/run/secrets/legacy-key`, and so for each other
+secret, or a credential of systemd that is named by the setting (`LoadCredential=sources.legacy.api_key:FILE`). They
+count after the variable itself and before `.dlt/secrets.toml`.
 
 Settings that another user owns or can write are refused. A misspelt name is an error that suggests the nearest one, and
 a misspelt section is a warning. An address with `http://` is accepted for this machine alone. A key of one environment
