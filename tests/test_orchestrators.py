@@ -21,7 +21,7 @@ from typing import Any
 
 import duckdb
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from orderbridge.pipelines.cli.project_files import write_settings
 from orderbridge.sandbox import SandboxConfig, serve

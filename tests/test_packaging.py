@@ -16,7 +16,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 from click.testing import CliRunner
 
 from orderbridge.pipelines.cli.main import orderbridge

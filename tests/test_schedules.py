@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from orderbridge.sources.errors import ExitCode
 from orderbridge.sources.settings.setting import SETTINGS, variable

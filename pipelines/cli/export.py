@@ -18,9 +18,13 @@ def command(what: str, out: Path, has_personal: bool, overwrite: bool) -> None:
     """Write a TABLE or view of the warehouse, or a SELECT, as .xlsx, CSV or Parquet.
 
     Columns that may hold personal data are left out, and a SELECT cannot use them. With --personal they are there.
-    Times are in UTC. The file can be read by you alone (mode 0600).
+    Times are in UTC. The file can be read by you alone (mode 0600). `dbt` in the place of a table writes all tables as
+    the sources of a dbt project, a .yml.
     """
     start()
+    if what == "dbt":
+        _export_dbt(out)
+        return
     from orderbridge.pipelines.reporting.export import export
 
     done = export(what, out, has_personal=has_personal, overwrite=overwrite)
@@ -30,3 +34,11 @@ def command(what: str, out: Path, has_personal: bool, overwrite: bool) -> None:
             f"left out, as they may hold personal data: {', '.join(done.left_out)}; with them: --personal"
         )
     print_result("export", lines, done._asdict(), STOP.style)
+
+
+def _export_dbt(out: Path) -> None:
+    from orderbridge.pipelines.reporting.dbt_sources import write_dbt_sources
+
+    file, tables = write_dbt_sources(out)
+    record = {"file": file, "tables": tables}
+    print_result("export", [f"wrote {file}: {number(tables, 'table')}"], record, STOP.style)

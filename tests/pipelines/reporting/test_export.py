@@ -10,7 +10,9 @@ from pathlib import Path
 import openpyxl
 import pandas as pd
 import pytest
+import yaml
 
+from orderbridge.pipelines.reporting.dbt_sources import write_dbt_sources
 from orderbridge.pipelines.reporting.export import export
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.sources.errors import UsageError
@@ -103,3 +105,35 @@ def test_a_sheet_keeps_long_ids_nested_values_and_formulas_as_text(
     assert (big, nested, formula) == ("12345678901234567890", '{"a":[1,2]}', "'=1+1")
     assert Decimal(str(small)) == Decimal("0.000000000000000123456")
     assert (nan, str(at)) == ("nan", "2026-01-01 22:04:05")
+
+
+def test_a_dbt_project_gets_every_table_with_its_meaning_its_key_and_its_age(
+    warehouse: Path, tmp_path: Path
+) -> None:
+    file, count = write_dbt_sources(tmp_path / "sources.yml")
+    sources = yaml.safe_load(file.read_text("utf-8"))["sources"]
+    tables = {(one["schema"], table["name"]): table for one in sources for table in one["tables"]}
+    expected = rows_of(
+        "SELECT table_schema, table_name FROM information_schema.tables"
+        " WHERE table_schema IN ('raw', 'reconciled', 'bi')"
+    )
+    assert tables.keys() == set(expected)
+    assert count == len(expected)
+    assert {one["database"] for one in sources} == {"warehouse"}
+    customers = tables["raw", "customers"]
+    assert customers["config"]["loaded_at_field"] == "_last_seen_at"
+    keys = {
+        (*table, column["name"])
+        for table, one in tables.items()
+        for column in one["columns"]
+        if "data_tests" in column
+    }
+    assert ("raw", "orders", "id") in keys
+    assert ("reconciled", "orders", "order_id") in keys
+    for schema, table, column in keys:
+        distinct = f'SELECT count(*), count(DISTINCT "{column}") FROM {schema}."{table}"'
+        assert len(set(rows_of(distinct)[0])) == 1
+    write_dbt_sources(file)  # its own file is replaced
+    file.write_text("version: 2\n", "utf-8")
+    with pytest.raises(UsageError, match=r"exists and is not"):
+        write_dbt_sources(file)
