@@ -44,7 +44,7 @@ class Person:
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def all(self, selector: str) -> list[Any]:
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+        return [*self.driver.find_elements(By.CSS_SELECTOR, selector)]
 
     def press(self, words: str) -> None:
         """Presses the button with these words, and waits for the next page and the end of what runs there."""
