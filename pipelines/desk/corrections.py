@@ -14,29 +14,26 @@ import xlsxwriter
 
 from orderbridge.pipelines.desk.plans import Corrections
 from orderbridge.pipelines.import_file.result import WORKBOOK_OPTIONS, write_row
-from orderbridge.pipelines.imports.open import REJECT_COLUMNS
 from orderbridge.sources.files.formulas import escape
 from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
 
 
 def corrected_rows(corrections: Corrections, typed: Mapping[str, str]) -> list[list[str]]:
-    """The lines of which a cell was changed, each with all its cells as they are now, and its number."""
+    """The lines of which a cell was changed, each with all its cells as they are now."""
     rows: list[list[str]] = []
     for one in corrections.rows:
         cells = [typed.get(cell.name, cell.text) for cell in one.cells]
         if cells != [cell.text for cell in one.cells]:
-            rows.append([*cells, str(one.line)])
+            rows.append(cells)
     return rows
 
 
 def workbook_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
-    """The workbook. `rows` have the cells of the columns, and the number of the line."""
+    """The workbook. `rows` have the cells of the columns."""
     content = io.BytesIO()
-    header = [*columns, *REJECT_COLUMNS]
     with xlsxwriter.Workbook(content, {**WORKBOOK_OPTIONS, "in_memory": True}) as workbook:
         text = workbook.add_format({"num_format": "@"})
         sheet = workbook.add_worksheet(CORRECTIONS_SHEET)
-        for at, row in enumerate([header, *rows]):
-            filled = [*map(escape, row), *[""] * (len(header) - len(row))]
-            write_row(sheet, at, filled, [text] * len(header))
+        for at, row in enumerate([columns, *rows]):
+            write_row(sheet, at, [*map(escape, row)], [text] * len(columns))
     return content.getvalue()

@@ -221,10 +221,15 @@ def _correction(row: Document, columns: Sequence[str], wrong: set[str]) -> Corre
 
 def _counts(counts: Mapping[str, int], texts: Texts) -> list[Count]:
     return [
-        Count(outcome, texts.or_own(f"outcome.{outcome}", outcome.replace("_", " ")), lines)
+        Count(outcome, _outcome(outcome, texts, lines), lines)
         for outcome, lines in counts.items()
         if lines
     ]
+
+
+def _outcome(outcome: str, texts: Texts, lines: int) -> str:
+    """An outcome in words that follow the number of its lines."""
+    return texts.or_own(f"outcome.{outcome}", outcome.replace("_", " "), count=lines)
 
 
 def _results(push: Document) -> dict[str, int]:
@@ -274,7 +279,7 @@ def _reason(one: Document, texts: Texts) -> Reason:
     outcome = str(one["outcome"])
     return Reason(
         outcome=outcome,
-        outcome_words=texts.or_own(f"outcome.{outcome}", outcome),
+        outcome_words=_outcome(outcome, texts, one["lines"]),
         words=str(one["words"]),
         lines=one["lines"],
         rows=rows[:ROWS_MAX],

@@ -33,9 +33,9 @@ class Texts:
         chosen = one if values.get("count") == 1 and one in self._texts else code
         return self._texts[chosen].format(**values)
 
-    def or_own(self, code: str, own: str) -> str:
+    def or_own(self, code: str, own: str, **values: object) -> str:
         """The text of a code; `own` where there is none, such as a word of the platform."""
-        return self._texts.get(code, own)
+        return self(code, **values) if code in self._texts else own
 
 
 @cache

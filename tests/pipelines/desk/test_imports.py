@@ -310,9 +310,29 @@ def test_the_workbook_of_corrections_has_texts_only(desk: Browser) -> None:
 
     from orderbridge.pipelines.desk.corrections import workbook_of
 
-    content = workbook_of(["Código", "Nombre"], [["007", "=1+1", "3"]])
+    content = workbook_of(["Código", "Nombre"], [["007", "=1+1"]])
     sheet = openpyxl.load_workbook(io.BytesIO(content))["to correct"]
     header, row = sheet.iter_rows(values_only=True)
-    assert header == ("Código", "Nombre", "line", "field", "code", "words")
-    assert row[:3] == ("007", "'=1+1", "3")
-    assert {cell.data_type for cell in sheet[2][:3]} == {"s"}
+    assert header == ("Código", "Nombre")
+    assert row == ("007", "'=1+1")
+    assert {cell.data_type for cell in sheet[2]} == {"s"}
+
+
+def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bridge) -> None:
+    path = drop(desk, b"name;code\r\nNorte;N1\r\n", "almacenes.csv", "warehouses")
+    page = seen_at_its_end(desk, path)
+    project.platform.set_faults({"lost_answer": 1.0})
+    page = send(desk, path, page)
+    project.platform.set_faults({})
+    assert ">not finished<" in page
+    home = desk.get("/").text
+    assert "one request with an unknown outcome" in home
+    assert "Look up what became" in home
+    (question,) = set(re.findall(r"write:[0-9a-f]+/[0-9]+", desk.get("/questions").text))
+    shown = desk.get("/question", params={"id": question}).text
+    assert "Norte" in shown
+    assert "It took effect on the platform" in shown
+    answered = desk.post("/question", id=question, value="landed")
+    assert answered.status_code == 303, answered.text
+    assert "unknown outcome" not in desk.get("/").text
+    assert len(project.platform.state.records("warehouses")) == 1
