@@ -56,21 +56,38 @@ def unit_question(
     if answer is not None and answer.about not in ("", total):
         answer = None
     given = values[np.nan_to_num(values) != 0]
-    is_named = _OF_CENTS.search(total) is not None
     are_whole = _are_whole(given) and _are_whole(line_amounts[~np.isnan(line_amounts)])
+    proposal, words = _shown_unit(total, holding)
     doubt = ""
-    if are_whole and not is_named and holding != "cents":
+    if are_whole and proposal != CENTS:
         doubt = _looks_like_cents(given, currencies)
-    proposal, words = _proposal(total, holding, is_named=is_named, is_doubtful=bool(doubt))
-    if proposal is None and not doubt and (answer is None or answer.value == UNITS):
-        is_usual = answer is None or answer.is_assumption
-        if is_usual and len(given) < _ORDERS_MIN:
+    if doubt:
+        proposal, words = None, ""
+    elif proposal is None and (answer is None or answer.value == UNITS):
+        is_given = answer is not None and not answer.is_assumption
+        if len(given) < _ORDERS_MIN and not is_given:
             return None
         proposal = UNITS
     against = "" if answer is None else _against(total, holding, answer, are_whole=are_whole)
     choices = _choices(proposal, words, answer, against)
-    is_proven = is_named or proposal == UNITS
+    is_proven = proposal == UNITS or _is_named(total)
     return question(Evidence(UNIT, choices, proposal, is_proven, reason=doubt, about=total), answer)
+
+
+def _shown_unit(total: str, holding: Holding | None) -> tuple[str | None, str]:
+    """The unit that the name of the column or the lines show, and by what; None: neither shows it."""
+    if _is_named(total):
+        return CENTS, f"the name of {total} says so"
+    if holding == "cents":
+        return CENTS, f"{total} is a hundred times what the lines come to"
+    if holding == "amount":
+        return UNITS, f"{total} is about what the lines come to"
+    return None, ""
+
+
+def _is_named(total: str) -> bool:
+    """Whether the name of the column says that it is in cents."""
+    return _OF_CENTS.search(total) is not None
 
 
 def _choices(
@@ -83,19 +100,6 @@ def _choices(
         evidence = words if value == proposal else ""
         choices.append(Choice(value, evidence, against=against if is_answer else ""))
     return tuple(choices)
-
-
-def _proposal(
-    total: str, holding: Holding | None, *, is_named: bool, is_doubtful: bool
-) -> tuple[str | None, str]:
-    """The unit that the name of the column or the lines show, and by what; None: neither shows it."""
-    if is_named:
-        return CENTS, f"the name of {total} says so"
-    if holding == "cents":
-        return CENTS, f"{total} is a hundred times what the lines come to"
-    if holding == "amount" and not is_doubtful:
-        return UNITS, f"{total} is about what the lines come to"
-    return None, ""
 
 
 def in_units(amounts: Column[Any], currencies: Column[Any] | None) -> Column[Any]:
@@ -138,7 +142,6 @@ def _against(total: str, holding: Holding | None, answer: Answer, *, are_whole: 
     if answer.value == UNITS and holding == "cents" and not answer.is_assumption:
         return f"{total} is a hundred times what the lines come to now"
     is_of_lines = answer.is_own_assumption or not are_whole
-    is_named = _OF_CENTS.search(total) is not None
-    if answer.value == CENTS and holding == "amount" and is_of_lines and not is_named:
+    if answer.value == CENTS and holding == "amount" and is_of_lines and not _is_named(total):
         return f"{total} was in hundredths and is not any more"
     return ""

@@ -51,13 +51,15 @@ _NOT: Final = "not|non|no|nao|nicht|niet|sin|un|to|por"
 _UNDONE: Final = (
     "request|solicit|demand|beantrag|angefordert|richiest|aangevraagd|pend|process|proces|progress"
 )
-_REQUESTED: Final = re.compile(rf"(?<![a-z])({_UNDONE}|await|aguard)")
-_TAKEN_BACK: Final = "rembours|erstatt|ruckerstatt|rimbors|devolvid|estornad|storn|terugbetaald"
+_AWAITED: Final = "await|aguard|esper|attente|wart|attesa|wacht"
+_REQUESTED: Final = re.compile(rf"(?<![a-z])({_UNDONE}|{_AWAITED})")
+_TAKEN_BACK: Final = "rembours|erstatt|ruckerstatt|rimbors|devolvid|estorn|storn|terugbeta|ruckzahl"
+_OF: Final = "of|de|to|for|di|du|auf|op|la|le|una|un|eine|die|der"
 _NOT_DONE: Final = re.compile(
     r"(cancell?ation|cancelaci[oó]n|cancelamento|cancel|anulaci[oó]n|refund|reembolso|return|devoluci[oó]n|void"
     rf"|remboursement|ruckerstattung|stornierung|rimborso|estorno|annulering){_GAP}"
     rf"((is|was|en|in){_GAP})?(reject|rechaz|declin|denied|deneg|refus|fail|fall|{_UNDONE})\w*"
-    rf"|(?<![a-z])(request|solicit|pend|await|aguard|window|{_PARTIAL}|{_NOT})[a-z]*{_GAP}((of|de|to|for){_GAP})?"
+    rf"|(?<![a-z])(request|solicit|pend|{_AWAITED}|window|{_PARTIAL}|{_NOT})[a-z]*{_GAP}(({_OF}){_GAP}){{0,2}}"
     rf"(cancel|anula|annul|refund|reembols|return|devol|devuel|void|reject|rechaz|{_TAKEN_BACK})\w*"
     rf"|(refund|reembols|return|devol|devuel|{_TAKEN_BACK})\w*{_GAP}({_PARTIAL})\w*"
 )
@@ -126,9 +128,21 @@ def related_columns(names: Iterable[str], status: str | None) -> dict[str, Witne
     return {name: kind for name, kind in kinds.items() if name != status}
 
 
+def second_columns(names: Iterable[str], status: str | None) -> list[str]:
+    """The columns of another status, such as that of the payment, besides that of the order."""
+    kinds = related_columns(names, status)
+    return [name for name, kind in kinds.items() if kind in ("status", "payment")]
+
+
 def test_row(name: str) -> str:
     """The row for a column of tests in the table of statuses and their classes."""
     return f"{name}: true"
+
+
+def split_row(row: str) -> tuple[str, str]:
+    """The column and the value of a row about another column, `payment_status: pending`; no column for others."""
+    name, separator, value = row.partition(": ")
+    return (name, value) if separator else ("", row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +155,7 @@ class Cancellation:
         classes: of each value of the status, in lower case, and of each `test_row`; a value without one is unknown.
         is_status_alone: a setting names the values that mean cancelled: then the status alone decides that.
         nested: the witness that is not a column of the orders, but of their payments; empty: none.
+        others: by another column, the classes that a person has given its values, in lower case.
     """
 
     witnesses: Mapping[str, Witness] = field(default_factory=dict)
@@ -148,6 +163,7 @@ class Cancellation:
     classes: Mapping[str, str] = field(default_factory=dict)
     is_status_alone: bool = False
     nested: str = ""
+    others: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -168,6 +184,11 @@ class Cancellation:
         return cls(witnesses, status, is_status_alone=is_status_alone)
 
     @property
+    def columns(self) -> list[str]:
+        """The columns that are read besides the status."""
+        return [*dict.fromkeys([*self.witnesses, *self.others])]
+
+    @property
     def test_columns(self) -> list[str]:
         """The witnesses that say which orders are tests."""
         return [name for name, kind in self.witnesses.items() if kind == "test"]
@@ -182,14 +203,21 @@ class Cancellation:
             return self
         return replace(self, witnesses={**self.witnesses, name: "payment"}, nested=name)
 
-    def with_classes(self, classes: Mapping[str, str]) -> Cancellation:
-        """The same with the classes of the values of the status."""
-        return replace(self, classes=classes)
+    def with_classes(
+        self, classes: Mapping[str, str], columns: Collection[str] = ()
+    ) -> Cancellation:
+        """The same with the classes of the values of the status, and of those of other columns."""
+        others: dict[str, dict[str, str]] = {}
+        for row, of_row in classes.items():
+            name, value = split_row(row)
+            if name in columns and self.witnesses.get(name) != "test":
+                others.setdefault(name, {})[value] = of_row
+        return replace(self, classes=classes, others=others)
 
     def read(
         self, texts: Mapping[str, Column[Any]], statuses: Column[Any]
     ) -> tuple[Column[Any], Counter[str]]:
-        """The class of each order, from the texts of the witnesses and of the status.
+        """The class of each order, from the texts of `columns` and of the status.
 
         Returns:
             That, `unknown` where it is not known; and of how many orders a column says the contrary.
@@ -206,6 +234,9 @@ class Cancellation:
                 is_decided = _is_lost(codes) & (self.witnesses[name] in ("status", "payment"))
                 codes = np.where(yes & ~is_decided, lost, codes)
         disputed = self._disputed(of_status, codes, says)
+        for name, of_values in self.others.items():
+            given = _coded(texts[name].fillna(""), of_values, "")
+            codes = np.where((given >= 0) & ~_is_lost(codes), given, codes)
         for name in self.test_columns:
             is_test, _, _ = self._says(texts[name], name, "test")
             row = self.classes.get(test_row(name).casefold(), "test")
@@ -218,14 +249,7 @@ class Cancellation:
         """The class of the status of each order; all are sales where there is no column of statuses."""
         if self.status is None:
             return np.full(len(statuses), _CODES["sale"], np.int8)
-        encoded = array(statuses.fillna(NO_STATUS)).dictionary_encode()
-        classes = [
-            self.classes.get(value.casefold(), "unknown")
-            for value in encoded.dictionary.to_pylist()
-        ]
-        codes: Codes = np.array([_CODES[one] for one in classes], np.int8)
-        of_orders: Codes = codes[encoded.indices.to_numpy()]
-        return of_orders
+        return _coded(statuses.fillna(NO_STATUS), self.classes, "unknown")
 
     def _says(self, texts: Column[Any], name: str, kind: Witness) -> tuple[Bools, Bools, Codes]:
         """Where a column says that an order does not count, where it says the contrary, and the class that it means."""
@@ -260,6 +284,15 @@ class Cancellation:
             is_known = of_status != _CODES["unknown"]
             contrary[self.status] = is_known & ~is_of_status & is_of_order
         return Counter({name: int(where.sum()) for name, where in contrary.items() if where.any()})
+
+
+def _coded(texts: Column[Any], classes: Mapping[str, str], otherwise: str) -> Codes:
+    """The class of each text, by the text in lower case; -1 where there is none, and none otherwise."""
+    encoded = array(texts).dictionary_encode()
+    found = [classes.get(value.casefold(), otherwise) for value in encoded.dictionary.to_pylist()]
+    codes: Codes = np.array([_CODES.get(one, -1) for one in found], np.int8)
+    of_texts: Codes = codes[encoded.indices.to_numpy()]
+    return of_texts
 
 
 def _is_lost(codes: Codes) -> Bools:

@@ -82,25 +82,19 @@ class ExaminedColumns:
             answers: in force, by the id of their question; also about fields without a rule.
             also: further columns to read, with the kinds that their values may be of.
         """
-        names = [
-            name
-            for name, kind in sorted(table.kinds.items())
-            if kind in SCALARS and name not in table.keys and not name.startswith("_")
-        ]
-        in_use = {name: answers.get(rule.question) for name, rule in rules.items()}
-        used = {
-            name: answer
-            for name, answer in in_use.items()
-            if answer is not None and answer.value in table.kinds
-        }
+        names = [name for name in sorted(table.kinds) if _may_hold_field(table, name)]
+        used: dict[str, Answer] = {}
+        recent: dict[str, Sequence[Share]] = {}
+        for name, rule in rules.items():
+            answer = answers.get(rule.question)
+            if answer is None or answer.value not in table.kinds:
+                continue
+            used[name] = answer
+            if answer.at is not None:
+                recent[name] = table.filled_by_run(answer.value, answer.at)
         facts = _read(table, _wanted(names, rules, used, also))
-        recent = {
-            name: table.filled_by_run(answer.value, answer.at)
-            for name, answer in used.items()
-            if answer.at is not None
-        }
-        examples = {name: of_column.examples for name, of_column in facts.items()}
-        made = cls(table, rules, names, facts, recent, {}, {}, dict(examples))
+        made = cls(table, rules, names, facts, recent, {}, {}, {})
+        made.examples.update({name: of_column.examples for name, of_column in facts.items()})
         for name in rules:
             made.fitting[name] = [column for column in made.named(name) if made.fits(name, column)]
         return made
@@ -213,6 +207,11 @@ class ExaminedColumns:
             note = (notes or {}).get(value, "")
             share = self.share(value) if field in self.rules else None
             yield Choice(value, self.words(value, note), share, against, is_possible)
+
+
+def _may_hold_field(table: RawColumns, name: str) -> bool:
+    """Whether a column has values of its own, and does not only name a row or keep the books."""
+    return table.kinds[name] in SCALARS and name not in table.keys and not name.startswith("_")
 
 
 def _is_like(kind: Kind, of_column: ColumnFacts, *, is_related: bool) -> bool:

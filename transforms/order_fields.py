@@ -190,20 +190,10 @@ def choose_fields(
     totals, discount = _compared(orders, columns, answers)
     asked = _asked(orders, customers, columns, totals, answers)
     unit = _unit(asked, columns, totals, answers)
-    used = {name: one.value for name, one in asked.items()}
-    unknown = _unknown(columns, asked)
-    is_unit_known = unit is None or unit.value is not None
-    if used["total"] is not None and not is_unit_known:
-        unknown["total"] = f"total: {_of_open_unit(unit, used['total'])}"
-        used["total"] = None
-    is_known = used["order_status"] == NO_STATUS_COLUMN
-    if is_known:
-        used["order_status"] = None
-    status = used["order_status"]
+    used = _used(asked, unit)
+    status = asked["order_status"].value
     cancellation, doubt = _cancellation(orders, columns.facts, status, cancelled_values)
-    if is_known:
-        doubt = ""
-    elif status is None and not doubt:  # other columns say what is cancelled
+    if status is None and not doubt:  # other columns say what is cancelled
         del asked["order_status"]
     found = [
         *_field_findings(columns, asked),
@@ -225,15 +215,30 @@ def choose_fields(
         lines=LineUnits(
             discount=None if discount is None else cast(DiscountUnit, discount.value),
             is_in_cents=is_in_cents and not is_shown_by_lines,
-            is_known=is_unit_known,
+            is_known=not _is_open(unit),
         ),
         cancellation=cancellation,
-        unknown=unknown,
+        unknown=_unknown(columns, asked, unit),
         evidence=columns.evidence,
         findings=combine_findings(found),
         charges={name: amounts[name] for name in CHARGES if name in amounts},
         questions=_questions(columns, asked, unit, discount),
     )
+
+
+def _used(asked: Mapping[str, Question], unit: Question | None) -> dict[str, str | None]:
+    """The column of each field; None where none is used, such as a total of an unknown unit."""
+    used = {name: one.value for name, one in asked.items()}
+    if used["order_status"] == NO_STATUS_COLUMN:
+        used["order_status"] = None
+    if _is_open(unit):
+        used["total"] = None
+    return used
+
+
+def _is_open(unit: Question | None) -> bool:
+    """Whether it is not known what the totals are in."""
+    return unit is not None and unit.value is None
 
 
 def _examined(orders: OrderColumns, answers: Mapping[str, Answer]) -> ExaminedColumns:
@@ -418,7 +423,9 @@ def _unknown_field(name: str, asked: Question, columns: ExaminedColumns) -> pd.D
     return table_finding("orders", rule, detail, name)
 
 
-def _unknown(columns: ExaminedColumns, asked: Mapping[str, Question]) -> dict[str, str]:
+def _unknown(
+    columns: ExaminedColumns, asked: Mapping[str, Question], unit: Question | None
+) -> dict[str, str]:
     """Why customers, dates or totals are not known, by field."""
     unknown: dict[str, str] = {}
     if not columns.rows:
@@ -429,6 +436,9 @@ def _unknown(columns: ExaminedColumns, asked: Mapping[str, Question]) -> dict[st
             unknown[name] = f"{name}: {asked[name].evidence.dispute or NOT_PROVEN}"
         elif name in RULES and value in columns.facts and not columns.is_filled(value):
             unknown[name] = f"{name}: {value} has a value in {columns.given(value)}"
+    total = asked["total"].value
+    if total is not None and _is_open(unit):
+        unknown["total"] = f"total: {_of_open_unit(unit, total)}"
     return unknown
 
 
@@ -487,15 +497,16 @@ def _cancellation(
     values: Collection[str] | None,
 ) -> tuple[Cancellation, str]:
     """How it is read whether an order is cancelled, and why it is not known; empty where it is."""
-    columns = related_columns(orders.kinds, status)
+    column = None if status == NO_STATUS_COLUMN else status
+    columns = related_columns(orders.kinds, column)
     words = {name: facts[name].words or {"1"} for name in columns if facts[name].given}
-    cancellation = Cancellation.of(status, words, is_status_alone=values is not None)
+    cancellation = Cancellation.of(column, words, is_status_alone=values is not None)
     if cancellation.witnesses.keys() - set(cancellation.test_columns):
         return cancellation, ""
-    if status is None:
-        return cancellation, NOT_PROVEN
+    if column is None:
+        return cancellation, "" if status == NO_STATUS_COLUMN else NOT_PROVEN
     named = {value.casefold() for value in values or ()}
-    of_status = {word.casefold() for word in facts[status].words}
+    of_status = {word.casefold() for word in facts[column].words}
     if values is not None and named.isdisjoint(of_status):
         return cancellation, "no order has a value of reconcile.order_cancelled"
     return cancellation, ""

@@ -8,7 +8,7 @@ its values are, the form of the dates, the notation of the totals) is decided be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -24,6 +24,7 @@ from orderbridge.transforms.customer_index import CustomerIndex, CustomerMatch, 
 from orderbridge.transforms.dates import (
     OFFSET_MAX,
     ColumnForm,
+    DateColumn,
     DateContext,
     form_findings,
     local_days,
@@ -217,7 +218,7 @@ def orders_part(
     Returns:
         The columns of `ORDERS`, in the order of the rows; findings; counts for `orders_findings`.
     """
-    fields, cancellation, names = choice.fields, choice.cancellation, choice.fields.columns()
+    fields = choice.fields
     is_in_utc = choice.is_in_utc or is_named_utc(fields.ordered_at or "")
     timezone = "UTC" if is_in_utc else context.timezone
     dates = read_dates(_texts(rows, "ordered_at"), context.order, timezone, form)
@@ -225,34 +226,26 @@ def orders_part(
     if are_dates:
         is_date = is_midnight_in_utc(_texts(rows, "ordered_at"))
         days = days.where(~is_date, local_days(dates.at, None))
-    total = (
-        money(rows["total"], choice.amounts)
-        if "total" in rows
-        else constant(None, rows.index, MONEY)
-    )
     currency = _texts(rows, "currency").str.upper()
-    amounts = {"total": total, **_charges(rows, choice)}
-    if fields.is_in_cents:
-        divided_by = None if choice.is_shown_by_lines else currency
-        amounts = {name: in_units(values, divided_by) for name, values in amounts.items()}
-    total = amounts.pop("total")
-    said = {name: _texts(rows, f"{WITNESS}{name}") for name in cancellation.witnesses}
+    amounts = _amounts(rows, choice, currency)
+    total = amounts["total"]
     status = _texts(rows, "order_status")
-    status_class, disputed = cancellation.read(said, status)
+    said = {name: _texts(rows, f"{WITNESS}{name}") for name in choice.cancellation.columns}
+    status_class, disputed = choice.cancellation.read(said, status)
     # money that goes back is no sale, and makes nobody active
-    is_back = (total < 0) & status_class.isin(["sale", "unknown"])
-    refunded = _refunded(rows, total, choice, currency)
+    is_kept = status_class.isin(["sale", "unknown"])
+    is_back = (total < 0) & is_kept
+    refunded = amounts["refunded"]
     # a total after refunds is what is left of the order
     is_before = fields.total not in ORDER_NAMES["total_after_refunds"]
-    is_all_back = is_before & (total > 0) & (refunded >= total)
-    is_all_back &= status_class.isin(["sale", "unknown"])
+    is_all_back = is_before & (total > 0) & (refunded >= total) & is_kept
     status_class = first_true([(is_back | is_all_back, "refunded")], status_class)
     all_of_it = column(pc.abs(array(total)), rows.index)
     refunded = refunded.where(status_class != "refunded", refunded.fillna(all_of_it))
     ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
         total=total,
-        **{f"{name}_in_total": values for name, values in amounts.items()},
+        **{f"{name}_in_total": amounts[name] for name in CHARGES},
         order_status=status,
         status_class=status_class,
         is_cancelled=_is_of_class(status_class, LOST),
@@ -261,6 +254,44 @@ def orders_part(
         refunded=refunded,
         ordered_date=days.fillna(dates.doubled_day),
     )
+    ours["unknown_because"] = _unknown_because(ours, choice)
+    counts = _counts(ours, is_back)
+    counts.update(zone_unknown=dates.zone_count)
+    counts.update({f"disputed {name}": count for name, count in disputed.items()})
+    findings = [
+        *_customer_findings(ours, fields.customer_id or "", gap, counts),
+        *_date_findings(ours, fields.ordered_at or "", dates, context),
+    ]
+    if "total" in rows:
+        findings += _total_findings(ours, texts_of(rows["total"]), choice, counts)
+    return Part(typed(ours, ORDERS), combine_findings(findings), counts)
+
+
+def _amounts(
+    rows: pd.DataFrame, choice: FieldChoice, currency: Column[Any]
+) -> dict[str, Column[Any]]:
+    """Total, what went back of it, tax and shipping (MONEY) in units of the currency; null where one is not known.
+
+    Tax and shipping are 0 where their column has no value.
+    """
+    nothing = constant(None, rows.index, MONEY)
+    amounts = {"total": nothing, "refunded": nothing, **dict.fromkeys(CHARGES, nothing)}
+    if "total" in rows:
+        amounts["total"] = money(rows["total"], choice.amounts)
+    if "refunded" in rows:
+        amounts["refunded"] = rows["refunded"].where(rows["refunded"] > 0)
+    for name, evidence in choice.charges.items():
+        read = money(rows[name], evidence)
+        amounts[name] = read.mask(texts_of(rows[name]).isna(), Decimal(0))
+    if choice.fields.is_in_cents:
+        divided_by = None if choice.is_shown_by_lines else currency
+        amounts = {name: in_units(values, divided_by) for name, values in amounts.items()}
+    amounts["refunded"] = amounts["refunded"].where(amounts["total"].notna())
+    return amounts
+
+
+def _unknown_because(ours: pd.DataFrame, choice: FieldChoice) -> Column[Any]:
+    """Why a field of each order is not known; null where all are."""
     looked_at = {
         "customer_id": "customer_status",
         "ordered_at": "ordered_at",
@@ -276,38 +307,44 @@ def orders_part(
         for name, column in looked_at.items()
     ]
     because = pc.utf8_rtrim(pc.binary_join_element_wise(*reasons, ""), "; ")
-    ours["unknown_because"] = without_blank(column(because, ours.index))
-    counts: Counter[str] = Counter(zone_unknown=dates.zone_count)
-    counts.update({f"disputed {name}": count for name, count in disputed.items()})
-    findings = [*_customer_findings(ours, names.get("customer_id", ""), gap, counts)]
-    if not dates.is_unreadable:
-        findings.append(
-            unread_findings(
-                "orders", "ordered_at", names.get("ordered_at", ""), dates, ours["order_id"]
-            )
-        )
-    is_future = (ours["ordered_at"] > context.as_of + OFFSET_MAX) & ~ours["is_missing"]
-    detail = joined_text([f"{names.get('ordered_at', '')} ", date_text(ours["ordered_at"])])
-    findings.append(
-        rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail)
-    )
-    if "total" in names:
-        is_unread = texts_of(rows["total"]).notna() & total.isna()
-        is_negative = (total < 0) & ~ours["is_missing"]
-        if choice.amounts.is_ambiguous:
-            counts["unread totals"] = int(is_unread.sum())
-            is_unread = is_negative = constant(False, ours.index, BOOLEAN)
-        for rule, where in (("total_unreadable", is_unread), ("total_negative", is_negative)):
-            findings.append(rule_findings("orders", rule, ours["order_id"], where, names["total"]))
+    return without_blank(column(because, ours.index))
+
+
+def _counts(ours: pd.DataFrame, is_back: Column[Any]) -> Counter[str]:
+    """Counts for findings about all orders. Those whose money went back are not counted as cancelled."""
     listed = ours[~ours["is_missing"]]
     counted = listed[listed["total"].notna()]
+    is_cancelled = counted["is_cancelled"] & ~is_back[counted.index].fillna(False)
+    counts = Counter(f"currency {name}" for name in counted["currency"].dropna().unique())
     counts["listed"] = len(listed)
     counts["status unknown"] = int(listed["is_sale"].isna().sum())
     counts["with total"] = len(counted)
-    is_cancelled = counted["is_cancelled"] & ~is_back[counted.index].fillna(False)
     counts["cancelled with total"] = int((is_cancelled & (counted["total"] != 0)).sum())
-    counts.update(f"currency {name}" for name in counted["currency"].dropna().unique())
-    return Part(typed(ours, ORDERS), combine_findings(findings), counts)
+    return counts
+
+
+def _date_findings(
+    ours: pd.DataFrame, name: str, dates: DateColumn, context: DateContext
+) -> Iterator[pd.DataFrame]:
+    """Dates that cannot be read although their form is known, and those of the future."""
+    if not dates.is_unreadable:
+        yield unread_findings("orders", "ordered_at", name, dates, ours["order_id"])
+    is_future = (ours["ordered_at"] > context.as_of + OFFSET_MAX) & ~ours["is_missing"]
+    detail = joined_text([f"{name} ", date_text(ours["ordered_at"])])
+    yield rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail)
+
+
+def _total_findings(
+    ours: pd.DataFrame, texts: Column[Any], choice: FieldChoice, counts: Counter[str]
+) -> Iterator[pd.DataFrame]:
+    """Totals that cannot be read or are negative; those that no notation is proven for are counted."""
+    is_unread = texts.notna() & ours["total"].isna()
+    if choice.amounts.is_ambiguous:
+        counts["unread totals"] = int(is_unread.sum())
+        return
+    is_negative = (ours["total"] < 0) & ~ours["is_missing"]
+    for rule, where in (("total_unreadable", is_unread), ("total_negative", is_negative)):
+        yield rule_findings("orders", rule, ours["order_id"], where, choice.fields.total or "")
 
 
 def is_named_utc(column: str) -> bool:
@@ -318,18 +355,6 @@ def is_named_utc(column: str) -> bool:
 def is_midnight_in_utc(texts: Column[Any]) -> Column[Any]:
     """Whether each time is midnight in UTC, as platforms write a date; not so for nulls."""
     return texts.str.fullmatch(_MIDNIGHT_IN_UTC).fillna(False)
-
-
-def _charges(rows: pd.DataFrame, choice: FieldChoice) -> dict[str, Column[Any]]:
-    """Tax and shipping of the totals (MONEY): 0 where the column has no value, null where none is answered."""
-    nothing = constant(None, rows.index, MONEY)
-    charges: dict[str, Column[Any]] = {}
-    for name in CHARGES:
-        charges[name] = nothing
-        if name in choice.charges:
-            read = money(rows[name], choice.charges[name])
-            charges[name] = read.mask(texts_of(rows[name]).isna(), Decimal(0))
-    return charges
 
 
 def orders_findings(
@@ -378,18 +403,6 @@ def _customer_findings(
         rule_findings("orders", "customer_ambiguous", ids, is_unknown & ours["is_ambiguous"], name),
         rule_findings("orders", "customer_missing", ids, (status == "none") & is_listed, name),
     ]
-
-
-def _refunded(
-    rows: pd.DataFrame, total: Column[Any], choice: FieldChoice, currency: Column[Any]
-) -> Column[Any]:
-    """What went back of each order, in the unit of its total; null where nothing did."""
-    if "refunded" not in rows:
-        return constant(None, rows.index, MONEY)
-    amounts = rows["refunded"].where(rows["refunded"] > 0)
-    if choice.fields.is_in_cents:
-        amounts = in_units(amounts, None if choice.is_shown_by_lines else currency)
-    return amounts.where(total.notna())
 
 
 def _is_of_class(classes: Column[Any], wanted: Sequence[str]) -> Column[Any]:

@@ -214,20 +214,24 @@ def _table_question(evidence: Evidence, answer: Answer | None) -> Question:
     decided = {**_folded(evidence.proposal or ""), **given}
     listed = [row for choice in evidence.choices for row in table_of(choice.value)]
     used = {row: decided[row.casefold()] for row in listed if row.casefold() in decided}
-    unknown = [row for row in listed if row not in used]
-    choices = tuple(
-        replace(choice, value=table_text({row: used.get(row, first)}))
-        for choice in evidence.choices
-        for row, first in table_of(choice.value).items()
-    )
-    shown = replace(evidence, choices=choices)
+    shown = replace(evidence, choices=tuple(_as_used(one, used) for one in evidence.choices))
     value = table_text(used) if used else None
+    unknown = [row for row in listed if row not in used]
     if unknown:
         return Question(shown, answer, "open", value, f"not known: {', '.join(unknown)}")
     is_answered = answer is not None and not answer.is_assumption
-    if is_answered and all(row.casefold() in given for row in listed):
-        return Question(shown, answer, "answered", value)
-    return Question(shown, answer, "assumed", value)
+    has_every_row = given.keys() >= {row.casefold() for row in listed}
+    return Question(
+        shown, answer, "answered" if is_answered and has_every_row else "assumed", value
+    )
+
+
+def _as_used(choice: Choice, used: Mapping[str, str]) -> Choice:
+    """A row of a table as it is decided; one that is not stays as it is."""
+    rows = table_of(choice.value)
+    return replace(
+        choice, value=table_text({row: used.get(row, first) for row, first in rows.items()})
+    )
 
 
 def _folded(table: str) -> dict[str, str]:

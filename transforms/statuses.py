@@ -144,6 +144,7 @@ class StatusEvidence:
         listed: the values that a listed order has, the most frequent first; `NO_STATUS` is one of them.
         others: the values that only orders have that are no longer listed.
         flags: rows for columns of tests, such as `test: true`.
+        given: rows that a person has given for other columns, such as `payment_status: pending`.
         counted: values that an older version counted as revenue; they stay sales unless their words say otherwise.
         left_out: values that an older version counted in no order; those that it took for cancelled stay so.
         cancelled: the values that `reconcile.order_cancelled` names, in lower case; None: it is not set.
@@ -153,6 +154,7 @@ class StatusEvidence:
     listed: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     counted: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
     cancelled: frozenset[str] | None = None
@@ -165,7 +167,7 @@ class StatusEvidence:
     @property
     def rows(self) -> list[str]:
         """The rows of the table."""
-        return [*(self.listed if self.has_values else ()), *self.flags]
+        return [*(self.listed if self.has_values else ()), *self.flags, *self.given]
 
 
 def proposed_classes(

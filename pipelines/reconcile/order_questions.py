@@ -68,16 +68,16 @@ def lines_question(build: duckdb.DuckDBPyConnection, answer: Answer | None) -> Q
         UsageError: a setting names a table that is not there.
     """
     children = [name for name in table_names(build, "raw") if name.startswith("orders__")]
-    if answer is not None and _is_set(answer) and answer.value not in children:
+    candidates = lines_tables(children)
+    if answer is not None and answer.value in children:
+        candidates.append(answer.value)
+    elif answer is not None and _is_set(answer):
         raise UsageError(
             f"{LINES} is {answer.value!r}, which is not a child table of raw.orders",
             f"There are: {', '.join(sorted(children)) or 'none'}. Without the setting, the table is detected.",
         )
-    candidates = lines_tables(children)
-    if answer is not None and answer.value in children and answer.value not in candidates:
-        candidates.append(answer.value)
     # A table that the platform has renamed keeps the lines of orders that are no longer listed, or none.
-    rows = {name: _listed_rows(build, name) for name in candidates}
+    rows = {name: _listed_rows(build, name) for name in dict.fromkeys(candidates)}
     best = max(rows, key=lambda name: rows[name], default=None)
     if best is None and answer is None:
         return _unnamed_lines(build, children)
@@ -116,24 +116,30 @@ def _lines_choices(rows: Mapping[str, int], answer: Answer | None) -> Iterator[C
 
 def lines_findings(asked: Question) -> pd.DataFrame:
     """That other tables have lines too, that another table was used before, or that the answer is contradicted."""
-    notes: list[str] = []
-    table, answer = asked.value, asked.answer
-    if answer is None or answer.is_assumption:
-        if answer is not None and answer.value != table:
-            notes.append(f"{answer.value} was used before")
-        for choice in asked.evidence.choices:
-            if choice.value != table and choice.is_possible and choice.evidence != _NO_ROWS:
-                notes.append(f"{choice.value} has {choice.evidence}")
-    elif asked.state == "contradicted":
-        notes.append(asked.reason)
+    table = asked.value
     if table is None and asked.evidence.choices:
         tables = ", ".join(choice.value for choice in asked.evidence.choices)
         detail = to_answer(f"lines: {asked.reason}; tables: {tables}", LINES)
         return table_finding("order_lines", "field_not_found", detail, "lines")
+    notes = [*_changes_of_lines(asked)]
     if table is None or not notes:
         return frame(FINDINGS)
     detail = to_answer(f"lines: {table} is used; {', '.join(notes)}", LINES)
     return table_finding("orders", "field_changed", detail, "lines")
+
+
+def _changes_of_lines(asked: Question) -> Iterator[str]:
+    """What speaks against the table that is used, in words; an answer is only contradicted by what it was given on."""
+    answer = asked.answer
+    if answer is not None and not answer.is_assumption:
+        if asked.state == "contradicted":
+            yield asked.reason
+        return
+    if answer is not None and answer.value != asked.value:
+        yield f"{answer.value} was used before"
+    for choice in asked.evidence.choices:
+        if choice.value != asked.value and choice.is_possible and choice.evidence != _NO_ROWS:
+            yield f"{choice.value} has {choice.evidence}"
 
 
 def last_matched_share(build: duckdb.DuckDBPyConnection, accepted: Accepted) -> float | None:

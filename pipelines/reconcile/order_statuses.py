@@ -7,7 +7,7 @@ status, its question with orders and amounts, and, once after an upgrade, what l
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -19,7 +19,13 @@ import pandas as pd
 from orderbridge.pipelines.reconcile.orders import RawOrders
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
 from orderbridge.sources.words import number
-from orderbridge.transforms.cancelled import NO_STATUS, test_row
+from orderbridge.transforms.cancelled import (
+    NO_STATUS,
+    STATUSES_MAX,
+    second_columns,
+    split_row,
+    test_row,
+)
 from orderbridge.transforms.findings import combine_findings, table_finding
 from orderbridge.transforms.frames import from_arrow
 from orderbridge.transforms.order_columns import texts_of
@@ -51,6 +57,10 @@ _AMOUNTS: Final = """
 _TEST_AMOUNTS: Final = """
     SELECT count(*), currency, sum(total) FROM reconciled.orders
     WHERE NOT is_missing AND status_class = 'test' GROUP BY ALL ORDER BY 1 DESC, 2"""
+_BESIDE: Final = """
+    SELECT coalesce(o.order_status, ?), r.{column}::VARCHAR, count(*)
+    FROM {orders} r POSITIONAL JOIN reconciled.orders o
+    WHERE o.is_sale AND NOT o.is_missing AND r.{column} IS NOT NULL GROUP BY ALL ORDER BY ALL"""
 _LEFT: Final = f"""
     SELECT CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, o.currency, sum(o.total) AS before,
         sum(o.total) FILTER (o.is_sale) AS now, count(*) FILTER (o.is_sale IS NOT true) AS orders
@@ -108,7 +118,7 @@ class LeftRevenue:
     def command(self) -> str:
         """What counts these orders again, in words."""
         if not self.answer:
-            return "another column says that these orders do not count"
+            return "refunds, or another column than that of the status, say so"
         return f"to count them: orderbridge answer {STATUSES} {shlex.quote(self.answer)}"
 
     def lines(self) -> list[str]:
@@ -118,7 +128,7 @@ class LeftRevenue:
         shown = self.months[-_MONTHS_SHOWN:]
         more = len(self.months) - len(shown)
         return [
-            "not counted as revenue any more, as their status is not that of a sale:",
+            "not counted as revenue any more, as these orders are no sales:",
             *(
                 [f"  {number(more, 'earlier month')}: see the findings orders.revenue_left"]
                 if more
@@ -142,14 +152,14 @@ class OrderStatuses:
     """The classes of the statuses of a run.
 
     Attributes:
-        build: open for writing.
+        orders: the raw ones.
         known: the values of the column of statuses.
         proposed: the class of each value without an answer.
         answer: in force; an assumption is part of `proposed`.
         is_upgraded: the run before was of a version that knew no classes.
     """
 
-    build: duckdb.DuckDBPyConnection
+    orders: RawOrders
     known: StatusEvidence
     proposed: Mapping[str, str]
     answer: Answer | None
@@ -168,24 +178,34 @@ class OrderStatuses:
         build = orders.tables.build
         column = choice.fields.order_status
         is_upgraded = _note_counted(build)
-        listed, others = ([], []) if column is None else _values(orders, column)
+        is_of_column = assumption is not None and assumption.about in ("", column)
+        assumed = table_of(assumption.value) if assumption is not None and is_of_column else {}
+        given = given_classes(answer)
+        listed, others = (
+            ([], []) if column is None else _values(orders, column, {**assumed, **given})
+        )
         counted: set[str] = set()
         left_out: set[str] = set()
         if is_upgraded and column is not None:
             counted, left_out = _values_before(orders, column)
+        flags = tuple(map(test_row, choice.cancellation.test_columns))
         known = StatusEvidence(
             column,
             tuple(listed),
             tuple(others),
-            tuple(map(test_row, choice.cancellation.test_columns)),
+            flags,
+            tuple(row for row in given if _is_of_other_column(row, orders) and row not in flags),
             frozenset(counted),
             frozenset(left_out),
             None if cancelled is None else frozenset(map(str.casefold, cancelled)),
         )
-        is_of_column = assumption is not None and assumption.about in ("", column)
-        assumed = table_of(assumption.value) if assumption is not None and is_of_column else {}
-        proposed = proposed_classes(known, assumed, given_classes(answer))
-        return cls(build, known, proposed, answer, is_upgraded)
+        proposed = proposed_classes(known, assumed, given)
+        return cls(orders, known, proposed, answer, is_upgraded)
+
+    @property
+    def build(self) -> duckdb.DuckDBPyConnection:
+        """Open for writing."""
+        return self.orders.tables.build
 
     @property
     def classes(self) -> dict[str, str]:
@@ -199,6 +219,8 @@ class OrderStatuses:
         for status, count, currency, total in self.build.execute(_AMOUNTS, [NO_STATUS]).fetchall():
             orders[status] = orders.get(status, 0) + count
             words.setdefault(status, []).append(_money(total, currency))
+        for status, of_others in self._beside().items():
+            words.setdefault(status, []).extend(of_others)
         counts = {
             status: ", ".join([number(count, "order"), *filter(None, words[status])])
             for status, count in orders.items()
@@ -208,6 +230,17 @@ class OrderStatuses:
         of_tests += [_money(total, currency) for _, currency, total in tests]
         counts.update(dict.fromkeys(self.known.flags, ", ".join(filter(None, of_tests))))
         return status_question(self.known, self.proposed, self.answer, counts)
+
+    def _beside(self) -> dict[str, list[str]]:
+        """What other columns of statuses say of the sales, by the status: such as `payment_status: pending in 8`."""
+        words: dict[str, list[str]] = {}
+        for name in second_columns(self.orders.kinds, self.known.column):
+            sql = _BESIDE.format(column=sql_name(name), orders=self.orders.name)
+            rows = self.build.execute(sql, [NO_STATUS]).fetchall()
+            if 1 < len({value for _, value, _ in rows}) <= STATUSES_MAX:
+                for status, value, count in rows:
+                    words.setdefault(status, []).append(f"{name}: {value} in {count}")
+        return words
 
     def left_revenue(self) -> LeftRevenue:
         """What leaves the revenue by the first run after an upgrade; nothing in other runs."""
@@ -221,6 +254,11 @@ class OrderStatuses:
             elif of_status == "test":
                 statuses.update(dict.fromkeys(self.known.flags, "sale"))
         return LeftRevenue(months, table_text(statuses) if statuses else "")
+
+
+def _is_of_other_column(row: str, orders: RawOrders) -> bool:
+    column, _ = split_row(row)
+    return column in orders.kinds
 
 
 def _note_counted(build: duckdb.DuckDBPyConnection) -> bool:
@@ -246,14 +284,22 @@ def _values_before(orders: RawOrders, column: str) -> tuple[set[str], set[str]]:
     return counted, {*texts[~is_counted]} - counted
 
 
-def _values(orders: RawOrders, column: str) -> tuple[list[str], list[str]]:
-    """The values of the column of statuses that listed orders have, the most frequent first, and the others."""
+def _values(
+    orders: RawOrders, column: str, decided: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """The values of the column of statuses that listed orders have, the most frequent first, and the others.
+
+    Of too many, those that nothing has decided come first: answers bring on the next ones.
+    """
     rows = orders.distinct([column], where="true")
     texts = texts_of(rows[column]).fillna(NO_STATUS)
     counts: dict[str, int] = {}
     for text, count in zip(texts, rows["row_count"], strict=True):
         counts[text] = counts.get(text, 0) + int(count)
     listed = sorted((one for one in counts if counts[one]), key=lambda one: (-counts[one], one))
+    if len(listed) > _VALUES_MAX:
+        known = {one.casefold() for one in decided}
+        listed.sort(key=lambda one: one.casefold() in known)
     others = [one for one in counts if not counts[one]]
     return listed[:_VALUES_MAX], others[:_VALUES_MAX]
 

@@ -309,7 +309,7 @@ def _sides(orders: RawOrders, choice: FieldChoice) -> dict[str, str]:
     for name, column in choice.fields.columns().items():
         if name != "customer_id" and column != SUM_OF_LINES:
             read.append(f"{sql_name(column)} AS {name}")
-    for name in cancellation.witnesses:
+    for name in cancellation.columns:
         if name != cancellation.nested:
             read.append(f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}")
     sides = {orders.name: ", ".join(read), "temp.order_customers": ", ".join(ORDER_CUSTOMERS)}

@@ -310,7 +310,7 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     statuses: str | None = setting(
         checks.table(*get_args(StatusClass)),
         "what each value of the status means: `sale`, `open` (not yet), `cancelled`, `refunded` or `test`; others are "
-        "detected by their words",
+        "detected by their words. `payment_status: pending=open` is about the orders with that value of another column",
         "PAID=sale,PENDING=open",
         default=None,
         asks="What does each status mean: sale, open (not yet a sale), cancelled, refunded or test?",

@@ -215,7 +215,7 @@ def _time(mixed: Mixed) -> Part:
 
 def _status(mixed: Mixed) -> tuple[Part, Mapping[str, Status]]:
     """A column of words, codes or numbers; none; or a column of its own for what was cancelled or is a test."""
-    kind = mixed.one("status", *_STATUSES, "none", "flag", "time", "payment")
+    kind = mixed.one("status", *_STATUSES, "none", "flag", "time", "payment", "two columns")
     name = mixed.one("status's name", "status", "estado", "order_status", "fase")
     if kind == "none":
         return Part(lambda _: {}, {}), {"sold": "sale"}
@@ -229,6 +229,8 @@ def _status(mixed: Mixed) -> tuple[Part, Mapping[str, Status]]:
             return {column: is_lost if kind == "flag" else at if is_lost else None}
 
         return Part(write, {}), both
+    if kind == "two columns":
+        return _two_statuses()
     if kind == "payment":
         name = "payment_status"
         kind = "english"
@@ -239,6 +241,23 @@ def _status(mixed: Mixed) -> tuple[Part, Mapping[str, Status]]:
         return {name: int(bought.state) if kind == "numbers" else bought.state}
 
     return Part(as_written, {"order_status": name, "order_statuses": table}), classes
+
+
+def _two_statuses() -> tuple[Part, Mapping[str, Status]]:
+    """A status that says how far the order is, beside that of its payment: what is not paid is no sale yet."""
+    written = {
+        "paid": ("processing", "paid"),
+        "due": ("processing", "pending"),
+        "gone": ("cancelled", "voided"),
+    }
+
+    def write(bought: Purchase) -> Row:
+        status, payment = written[bought.state]
+        return {"status": status, "payment_status": payment}
+
+    table = "processing=sale,cancelled=cancelled,payment_status: pending=open"
+    answers = {"order_status": "status", "order_statuses": table}
+    return Part(write, answers), {"paid": "sale", "due": "open", "gone": "cancelled"}
 
 
 def _money(mixed: Mixed) -> tuple[Callable[[Decimal], Any], str]:

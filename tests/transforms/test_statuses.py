@@ -48,7 +48,9 @@ CLASSES = {
     "test": ("test", "Testbestellung", "prueba"),
     None: ("1", "7", "SP", "XYZ", "on-hold", "sent", "closed", "open", "new", "archived",
         "failed delivery", "Não entregue", "no entregado", "not delivered", "nicht geliefert", "non livré",
-        "parcialmente pagado", "refund pending", "cancelRequested", "cancellation-requested"),
+        "parcialmente pagado", "refund pending", "cancelRequested", "cancellation-requested",
+        "esperando devolución", "En espera de reembolso", "En attente de remboursement", "Wartet auf Rückerstattung",
+        "In attesa di rimborso", "aguardando estorno", "Wacht op terugbetaling"),
 }  # fmt: skip
 
 

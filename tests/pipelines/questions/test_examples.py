@@ -312,3 +312,20 @@ def test_each_choice_says_what_it_has_as_a_consequence_before_anything_was_read(
         ("sources.legacy.stock_semantics", "a file has changes"),
     ):
         assert words in "\n".join(shown(shop, key))
+
+
+def test_another_column_of_statuses_is_shown_beside_the_sales_and_can_decide(shop: Bridge) -> None:
+    """Saleor and WooCommerce keep what is paid beside how far the order is."""
+    statuses = "reconcile.order_statuses"
+    rows = [
+        order(n, status="processing", paymentStatus="pending" if n % 3 == 0 else "paid")
+        for n in range(ORDERS)
+    ]
+    assert read_all(shop, *rows).exit_code == 0
+    assert "payment_status: paid in 40, payment_status: pending in 20" in " ".join(
+        shown(shop, statuses)
+    )
+    assert run(shop, f"answer {statuses} 'payment_status: pending=open' --now").code == 0
+    counts = "SELECT status_class, count(*) FROM reconciled.orders GROUP BY 1 ORDER BY 1"
+    assert shop.rows(counts) == [("open", 20), ("sale", 40)]
+    assert "no order has" not in " ".join(shown(shop, statuses))

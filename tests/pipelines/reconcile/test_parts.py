@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
+from orderbridge.pipelines.reconcile import order_statuses
 from orderbridge.pipelines.reconcile.order_lines import RawLines, read_lines
 from orderbridge.pipelines.reconcile.order_totals import reconcile_lines
+from orderbridge.pipelines.reconcile.orders import RawOrders
 from orderbridge.transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
 from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.documents import RAW_DOCUMENTS
@@ -139,3 +141,15 @@ def test_lines_are_read_beside_rows_that_were_deleted_and_as_all_of_them_prove(
     assert found["product"].tolist() == ["s0", "s2", "s3", "s4"]
     assert [one and float(one) for one in values(found, "unit_price")] == [1.5, 1.234, None, 1.75]
     assert [one for one in details if one] == ["unit_price: 1 of 4 values"]
+
+
+def test_of_too_many_statuses_those_that_nothing_has_decided_are_asked_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(order_statuses, "_VALUES_MAX", 2)
+    rows = [{"id": f"o{n}", "status": word} for n, word in enumerate("AAABBC")]
+    raw = frame({"id": TEXT, "status": TEXT, **BOOKKEEPING}, rows)
+    with build_of(raw__orders=raw) as build:
+        made = RawOrders.of(build)
+        for decided, asked in (((), ["A", "B"]), (("a",), ["B", "C"])):
+            assert order_statuses._values(made, "status", decided)[0] == asked
