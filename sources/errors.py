@@ -18,9 +18,14 @@ reason why a connection failed. No message contains a body, a row's values, a ke
 
 from __future__ import annotations
 
+import errno
+import re
 from enum import IntEnum
-from typing import Any, ClassVar, Literal, Self
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, Self
 
+_REACHED: Final = 0.9
+"""Share of the allowed address space from which an error is one of memory."""
 ConnectionReason = Literal["dns", "refused", "timeout", "certificate", "tls", "proxy", "network"]
 
 
@@ -66,9 +71,37 @@ def causes(error: BaseException) -> list[BaseException]:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error, or one behind it, is a lack of memory or of threads."""
     return any(
-        isinstance(cause, MemoryError) or str(cause) == "can't start new thread"
+        isinstance(cause, MemoryError)
+        or type(cause).__name__
+        == "OutOfMemoryException"  # DuckDB's, which is not imported for this
+        or getattr(cause, "errno", None) == errno.ENOMEM
+        or str(cause) == "can't start new thread"
         for cause in causes(error)
     )
+
+
+def memory_limit() -> int:
+    """The bytes of address space that this process may use; 0 without a limit."""
+    import resource  # which Windows has not
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return 0 if limit == resource.RLIM_INFINITY else limit
+
+
+def is_limit_reached() -> bool:
+    """Whether this process has, at some moment, used nearly all of the address space that it may use.
+
+    Then libraries raise whatever they like, such as an ImportError.
+    """
+    limit = memory_limit()
+    if not limit:
+        return False
+    try:
+        status = Path("/proc/self/status").read_text("ascii", "replace")
+    except OSError:
+        return False
+    peak = re.search(r"VmPeak:\s+(\d+) kB", status)
+    return peak is not None and int(peak[1]) * 1024 > limit * _REACHED
 
 
 class BridgeError(Exception):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, event_json
-from orderbridge.sources.errors import ExitCode, UsageError
+from orderbridge.sources.errors import ExitCode, UsageError, memory_limit
 from orderbridge.sources.settings import (
     check_project,
     find_root,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger("orderbridge")
 KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
 """Note of a stopped command that fetches pages."""
+MEMORY_MIN: Final = 600 << 20
+"""Address space without which no command that uses settings works: with less, OpenBLAS and Arrow end the process."""
 UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
 
 
@@ -91,6 +93,7 @@ def start(*, sends_keys: bool = False) -> Reporter:
     """
     from orderbridge.pipelines.cli.console import Reporter
 
+    _check_memory()
     reporter = Reporter(STOP.style)
     reporter.attach()
     prepare_environment()
@@ -125,6 +128,17 @@ def _confirm_hosts() -> None:
     if not click.confirm(question, err=True):
         raise UsageError(
             "nothing was sent", f"Set the hosts with the keys, or correct {find_root() / '.dlt'}."
+        )
+
+
+def _check_memory() -> None:
+    """Raises UsageError below a limit under which libraries end the process themselves, with codes of their own."""
+    limit = memory_limit()
+    if 0 < limit < MEMORY_MIN:
+        allowed, least = limit >> 20, MEMORY_MIN >> 20
+        raise UsageError(
+            f"not enough memory: this process may use {allowed:,} MB (ulimit -v), and needs {least:,} MB",
+            "Raise the limit, then run the same command again.",
         )
 
 

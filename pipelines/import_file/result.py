@@ -325,6 +325,6 @@ def write_row(sheet: Any, at: int, cells: Sequence[str], styles: Sequence[Any]) 
 def _written(folder: Path) -> str:
     """Hash of the workbook that was written there last; empty if there is none."""
     try:
-        return (folder / IMPORT_MARK).read_text("ascii")
+        return (folder / IMPORT_MARK).read_text("ascii", "replace")
     except OSError:
         return ""

@@ -17,6 +17,7 @@ from typing import Any, Final
 import duckdb
 
 from orderbridge.pipelines.warehouse.lock import run_lock, warn_of_writer
+from orderbridge.pipelines.warehouse.machine_errors import machine_error
 from orderbridge.pipelines.warehouse.sql import sql_text, table_names
 from orderbridge.sources import __version__
 from orderbridge.sources.disk import (
@@ -25,7 +26,6 @@ from orderbridge.sources.disk import (
     disk_errors,
     exclude_from_git,
     file_version,
-    is_disk_full,
     move_file,
     private_folder,
     usable_path,
@@ -59,6 +59,10 @@ _OVERRIDDEN: Final = f"""
     SEMI JOIN (FROM functions WHERE internal) AS own USING (function_name)
     WHERE NOT internal AND schema_name IN {("main", *SCHEMAS)} ORDER BY ALL"""
 """Functions in a file that have the name of DuckDB's. No function is called by its short name."""
+_FOREIGN_TEXTS: Final = ("not a valid duckdb", "version")
+"""What DuckDB says of a file that is none, or of another version."""
+_CHECKED: Final[set[tuple[object, ...]]] = set()
+"""Files that this process has checked for names of ours. It takes 15 ms, and some commands open one ten times."""
 _UNUSABLE_NAMES: Final = (*SCHEMAS, "bi", "temp", "system", "memory", "main")
 
 
@@ -72,21 +76,38 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
         path: of the file; None: the setting `warehouse.path`.
 
     Raises:
-        UsageError: the file does not exist, is not a DuckDB file of this version or an earlier one from 0.2 on, or
-            others can write to its folder.
+        UsageError: the file does not exist, is damaged, is not a DuckDB file of this version or an earlier one from
+            0.2 on, or has views or functions in the place of ours; or others can write to its folder.
     """
     file = own_path(Path(path), is_published=True) if path is not None else warehouse_path()
     if not file.is_file():
         hint = "Run `orderbridge run` first. Another project is named by orderbridge --project DIR."
         raise UsageError(f"there is no warehouse at {file}", hint)
     connection = connect(file, read_only=True)
-    connection.execute("SET TimeZone = 'UTC'")
     try:
+        connection.execute("SET TimeZone = 'UTC'")
+        if (version := (str(file), *file_version(file))) not in _CHECKED:
+            _check_names(connection, file)
+            _CHECKED.add(version)
         _check_version(connection, file)
+    except duckdb.Error as error:
+        connection.close()
+        if (found := machine_error(error, str(file))) is None:
+            raise
+        raise found from None
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check_names(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Raises UsageError for a file that has something of its own in the place of ours, as a stranger's may."""
+    if shadows := ", ".join(_shadows(connection)):
+        raise UsageError(
+            f"{file} has views or functions with names that orderbridge uses: {shadows}",
+            "Rename or drop them, then run again. Those of your own are safe in a schema of your own.",
+        )
 
 
 def _check_version(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
@@ -122,15 +143,20 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     try:
         return duckdb.connect(str(file), read_only=read_only, config=config)
     except duckdb.Error as error:
-        if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
-            words, hint = (
-                "is open for writing in another program",
-                "Close it there, then run again.",
-            )
-        else:
-            words = "is not a DuckDB file that this version can read"
-            hint = "Move it away, or name another file in WAREHOUSE__PATH. It was not touched."
-        raise UsageError(f"{file} {words}", hint) from None
+        raise _unusable(file, error) from None
+
+
+def _unusable(file: Path, error: duckdb.Error) -> UsageError:
+    """Why DuckDB does not open a file."""
+    text = str(error).lower()
+    if isinstance(error, duckdb.IOException) and "lock" in text:
+        hint = "Close it there, then run again."
+        return UsageError(f"{file} is open for writing in another program", hint)
+    is_foreign = any(part in text for part in _FOREIGN_TEXTS)
+    if not is_foreign and (found := machine_error(error, str(file))) is not None:
+        return found
+    hint = "Move it away, or name another file in WAREHOUSE__PATH. It was not touched."
+    return UsageError(f"{file} is not a DuckDB file that this version can read", hint)
 
 
 def _shadows(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -200,13 +226,8 @@ class Build:
 
     @contextmanager
     def published(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Opens the published file for reading; raises UsageError also for views or functions in the place of ours."""
+        """Opens the published file for reading. Raises UsageError, also where it is damaged."""
         with warehouse_errors(self.path.parent), open_warehouse(self.path) as connection:
-            if shadows := ", ".join(_shadows(connection)):
-                raise UsageError(
-                    f"{self.path} has views or functions with names that orderbridge uses: {shadows}",
-                    "Rename or drop them, then run again. Those of your own are safe in a schema of your own.",
-                )
             yield connection
 
     def _check_wal(self) -> None:
@@ -311,20 +332,10 @@ def warehouse_errors(folder: Path) -> Iterator[None]:
         try:
             yield
         except duckdb.Error as error:
-            if is_disk_full(error):
-                reason = "no space left on the disk"
-            elif isinstance(error, duckdb.OutOfMemoryException):
-                hint = f"Free memory and disk space, then run again. {_UNTOUCHED}"
-                raise UsageError(
-                    "DuckDB ran out of memory, and of space for temporary files", hint
-                ) from None
-            elif isinstance(error, duckdb.IOException):
-                reason = "DuckDB could not write its file"
-            else:
+            found = machine_error(error)
+            if found is None:
                 raise
-            raise UsageError(
-                f"{folder}: {reason}", f"Free space, then run again. {_UNTOUCHED}"
-            ) from None
+            raise UsageError(f"{folder}: {found.message}", f"{found.hint} {_UNTOUCHED}") from None
 
 
 def _wal(file: Path) -> Path:

@@ -14,6 +14,7 @@ from typing import Final
 from orderbridge.pipelines.warehouse.extras import install_command
 from orderbridge.pipelines.warehouse.failure import is_interrupted
 from orderbridge.pipelines.warehouse.load import without_settings
+from orderbridge.pipelines.warehouse.machine_errors import cause_of
 from orderbridge.sources.errors import BridgeError, PlatformError
 from orderbridge.sources.settings import WarehouseSettings
 
@@ -55,7 +56,7 @@ def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> I
     except BridgeError:
         raise
     except Exception as error:  # dlt wraps whatever a database's driver raises
-        cause = _cause(error)
+        cause = cause_of(error)
         if is_interrupted(cause):
             raise KeyboardInterrupt from None
         words = f"could not be used: {reason(cause)}"
@@ -75,19 +76,6 @@ def _is_refused_statement(error: BaseException) -> bool:
     """Whether a Postgres reports a statement that it cannot run, for another reason than permissions (42501)."""
     code = str(getattr(error, "pgcode", None) or "")
     return code.startswith("42") and code != "42501"
-
-
-def _cause(error: BaseException) -> BaseException:
-    """The error of the database's driver that dlt wrapped."""
-    while True:
-        inner = (
-            getattr(error, "dbapi_exception", None)
-            or getattr(error, "exception", None)
-            or error.__cause__
-        )
-        if not isinstance(inner, BaseException) or inner is error:
-            return error
-        error = inner
 
 
 def reason(error: BaseException) -> str:

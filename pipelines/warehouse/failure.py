@@ -14,8 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from orderbridge.sources.disk import is_disk_full, write_private
-from orderbridge.sources.errors import BridgeError, ExitCode, is_out_of_memory
+from orderbridge.pipelines.warehouse.machine_errors import machine_error
+from orderbridge.sources.disk import write_private
+from orderbridge.sources.errors import BridgeError, ExitCode
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
@@ -112,30 +113,8 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     """Exit code, message and hint of an error, without values of rows."""
     if isinstance(error, BridgeError):
         return error.exit_code, error.message, error.hint
-    if is_disk_full(error):
-        words = (
-            "no space left: the disk is full, or a quota or a limit on the size of files is reached"
-        )
-        return (
-            ExitCode.USAGE,
-            words,
-            "Free space, or raise the limit, then run the same command again.",
-        )
-    if isinstance(error, OSError) and error.filename:
-        hint = "Check its name, and whether this user may use it and the folders above."
-        return ExitCode.USAGE, f"{error.filename} cannot be used: {error.strerror}", hint
-    if (
-        type(error).__name__ == "PermissionException"
-    ):  # DuckDB's, which is not imported for this alone
-        hint = "Drop that view. If the file is not your own, set WAREHOUSE__PATH to another one."
-        return (
-            ExitCode.USAGE,
-            "a view in the warehouse reads other files or the network, which is not allowed",
-            hint,
-        )
-    if is_out_of_memory(error):
-        hint = "Free some, or run where this user may use more of it, and start more threads."
-        return ExitCode.USAGE, "out of memory", hint
+    if (found := machine_error(error)) is not None:
+        return found.exit_code, found.message, found.hint
     # its text may hold values of rows
     return (
         ExitCode.BUG,
@@ -192,4 +171,7 @@ def read(path: Path, *, is_destination: bool = False) -> dict[str, Any] | None:
         return None
     except (ValueError, RecursionError):
         note = None
-    return note if isinstance(note, dict) else {"message": "a run failed, and its note was cut off"}
+    is_whole = isinstance(note, dict) and all(
+        isinstance(note.get(name), str | None) for name in ("message", "hint", "failed_at")
+    )
+    return note if is_whole else {"message": "a run failed, and its note was cut off"}

@@ -7,8 +7,6 @@ folder each time, removed with the run (correct in 164 of 164 kills).
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
+from orderbridge.pipelines.warehouse.machine_errors import cause_of, machine_error
 from orderbridge.pipelines.warehouse.sql import sql_text
-from orderbridge.sources.disk import is_disk_full
-from orderbridge.sources.errors import BridgeError, is_out_of_memory
+from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.settings import import_dlt, load_dlt
 
@@ -41,9 +39,8 @@ def load(lists: Sequence[ListResult], folder: Path) -> None:
     """Loads the rows of walks into a folder that is created for them.
 
     Raises:
+        UsageError: there is no space, memory or thread left, or the disk fails.
         BridgeError: dlt failed. Its own text is left out: it can hold values of rows.
-        OSError: the disk is full.
-        MemoryError: there was no memory, or no thread, left.
     """
     load_dlt()
     import dlt
@@ -73,10 +70,8 @@ def load(lists: Sequence[ListResult], folder: Path) -> None:
             pipeline.config.restore_from_destination = False  # a new folder holds no state
             pipeline.run(resources(), loader_file_format="parquet")
     except PipelineStepFailed as error:
-        if is_disk_full(error):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
-        if is_out_of_memory(error):
-            raise MemoryError from None
+        if (found := machine_error(cause_of(error))) is not None:
+            raise found from None
         raise BridgeError(
             f"dlt could not load the rows: step {error.step}, {type(error.exception).__name__}",
             "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",

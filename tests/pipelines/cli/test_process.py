@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import subprocess
 import sys
 import time
 from functools import partial
@@ -117,8 +118,8 @@ def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_p
     bug = KeyError("planted")
     bug.__cause__ = TypeError("planted too")
     for error, code, words in (
-        (MemoryError(), 2, ("orderbridge: out of memory",)),
-        (RuntimeError("can't start new thread"), 2, ("orderbridge: out of memory",)),
+        (MemoryError(), 2, ("orderbridge: not enough memory",)),
+        (RuntimeError("can't start new thread"), 2, ("orderbridge: not enough memory",)),
         (bug, 1, ("internal error in orderbridge. Please report these lines", "builtins.KeyError\n  main.py:",
                   "builtins.TypeError")),
     ):  # fmt: skip
@@ -130,7 +131,7 @@ def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_p
     stopped = mock.patch.object(cli, "_invoke", side_effect=Stopped("stopped"))
     with stopped, mock.patch.object(STOP, "signal", signal.SIGTERM):
         assert command(env={}, cwd=tmp_path).code == 143
-    with pytest.raises(UsageError, match="DuckDB ran out of memory"), warehouse_errors(tmp_path):
+    with pytest.raises(UsageError, match="not enough memory"), warehouse_errors(tmp_path):
         raise duckdb.OutOfMemoryException("a value of a row")
     with mock.patch.object(
         Path, "cwd", side_effect=[Path("/"), FileNotFoundError(2, "No such file or directory")]
@@ -140,6 +141,22 @@ def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_p
         2,
         "orderbridge: the current folder: No such file or directory",
     )
+
+
+def test_a_command_with_little_address_space_says_so_before_a_library_ends_the_process(
+    tmp_path: Path,
+) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
+
+    python = [sys.executable, "-m", "orderbridge.pipelines.cli", "status"]
+    done = subprocess.run(
+        python, cwd=tmp_path, preexec_fn=limited, capture_output=True, text=True, check=False
+    )
+    words = (
+        "orderbridge: not enough memory: this process may use 300 MB (ulimit -v), and needs 600 MB"
+    )
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, words)
 
 
 def test_settings_that_others_can_write_end_every_command_with_2(

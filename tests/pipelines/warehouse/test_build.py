@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import re
+import resource
 import shutil
 import stat
 import subprocess
@@ -22,7 +23,7 @@ from unittest import mock
 import duckdb
 import pytest
 
-from orderbridge.pipelines.warehouse import build, lock
+from orderbridge.pipelines.warehouse import build, lock, machine_errors
 from orderbridge.pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from orderbridge.pipelines.warehouse.destination_errors import destination_errors
 from orderbridge.pipelines.warehouse.failure import (
@@ -208,10 +209,11 @@ def test_an_error_of_duckdb_names_the_folder_or_file_and_no_value(tmp_path: Path
     for error, words in (
         (
             duckdb.IOException("Could not write: no space left on device, 'Zoë'"),
-            "no space left on the disk",
+            "no space left: the disk is full",
         ),
-        (duckdb.IOException("Could not write 'Zoë'"), "DuckDB could not write its file"),
-        (duckdb.OutOfMemoryException("'Zoë'"), "DuckDB ran out of memory"),
+        (duckdb.IOException("Could not write 'Zoë'"), "DuckDB could not read or write a file"),
+        (duckdb.IOException("Corrupt database file, 'Zoë'"), "the warehouse is damaged"),
+        (duckdb.OutOfMemoryException("'Zoë'"), "not enough memory"),
     ):
         with pytest.raises(UsageError, match=words) as caught, warehouse_errors(tmp_path):
             raise error
@@ -227,13 +229,15 @@ def test_an_error_of_duckdb_names_the_folder_or_file_and_no_value(tmp_path: Path
         open_warehouse(tmp_path / "w.duckdb")
 
 
-def test_views_and_functions_in_the_place_of_ours_are_named_before_a_run(tmp_path: Path) -> None:
+def test_views_and_functions_in_the_place_of_ours_are_named_whatever_opens_the_file(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "warehouse.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute("""CREATE SCHEMA mine; CREATE MACRO mine.lower(x) AS x; CREATE MACRO half(x) AS x / 2;
             CREATE SCHEMA raw; CREATE VIEW raw.mine AS SELECT 1 AS a;
             CREATE SCHEMA ops; CREATE VIEW ops.last_read AS SELECT 1 AS a""")
-    with Build(path).published():
+    with open_warehouse(path):
         pass
     with duckdb.connect(str(path)) as connection:
         connection.execute("""CREATE MACRO read_parquet(file) AS TABLE SELECT 'planted';
@@ -242,7 +246,7 @@ def test_views_and_functions_in_the_place_of_ours_are_named_before_a_run(tmp_pat
     words = (
         r"uses: view raw\.customers, function main\.duckdb_functions, function main\.read_parquet$"
     )
-    with pytest.raises(UsageError) as caught, Build(path).published():
+    with pytest.raises(UsageError) as caught, open_warehouse(path):
         pass
     assert re.search(words, caught.value.message)
 
@@ -413,7 +417,18 @@ def test_the_note_has_what_failed_is_private_and_follows_no_link(
             2,
             "/srv/a.csv cannot be used: Permission denied",
         ),
-        (MemoryError(), 2, "out of memory"),
+        (MemoryError(), 2, "not enough memory"),
+        (
+            OSError(errno.EIO, os.strerror(errno.EIO)),
+            2,
+            "the disk cannot be used: Input/output error",
+        ),
+        (OSError(errno.EROFS, os.strerror(errno.EROFS)), 2, "Read-only file system"),
+        (duckdb.IOException(f"checksum of {SECRET}"), 2, "the warehouse is damaged"),
+        (duckdb.SerializationException(SECRET), 2, "the warehouse is damaged"),
+        (duckdb.OutOfMemoryException(SECRET), 2, "not enough memory"),
+        (duckdb.BinderException(SECRET), 1, "internal error in orderbridge: BinderException"),
+        (ConnectionResetError(104, "reset"), 1, "internal error in orderbridge"),
         (OSError(errno.EFBIG, "File too large"), 2, "no space left"),
         (KeyboardInterrupt(143), 143, "stopped by a signal (143)"),
         (
@@ -446,8 +461,67 @@ def test_a_success_removes_the_note_that_it_makes_good_and_one_that_cannot_be_re
         noted(path, UsageError("no"), failed)
         clear_failure(path, succeeds)
         assert (read(path) is None) is (succeeds in makes_good[failed]), (failed, succeeds)
-    for content in (b'{"exit_', b"[" * 100_000, b"\xff\xfe"):
+    for content in (b'{"exit_', b"[" * 100_000, b"\xff\xfe", b'{"message": 7}', b'{"hint": ["x"]}'):
         failure_file(path).write_bytes(content)
         assert "cut off" in (read(path) or {})["message"]
         clear_failure(path, "pull")
         assert read(path) is None
+
+
+def test_a_whole_warehouse_is_not_called_another_file_where_memory_is_short(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    duckdb.connect(str(path)).close()
+    for error, words in (
+        (duckdb.OutOfMemoryException("Failed to allocate block"), "not enough memory"),
+        (
+            duckdb.IOException("Could not read from file: Cannot allocate memory"),
+            "not enough memory",
+        ),
+        (duckdb.IOException("Corrupt database file: computed checksum 1"), f"{path} is damaged"),
+        (duckdb.IOException("not a valid DuckDB database file!"), "is not a DuckDB file"),
+    ):
+        limited = mock.patch.object(
+            machine_errors, "is_limit_reached", return_value="Could" in str(error)
+        )
+        failing = mock.patch.object(duckdb, "connect", side_effect=error)
+        with failing, limited, pytest.raises(UsageError, match=words):
+            open_warehouse(path)
+
+
+def test_what_libraries_raise_once_the_address_space_is_used_up_is_a_lack_of_memory() -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
+
+    program = """
+try:
+    kept = []
+    while True:
+        kept.append(bytearray(10 << 20))
+except MemoryError:
+    kept.clear()
+from orderbridge.pipelines.warehouse.failure import describe_error
+print(describe_error(ImportError("failed to map segment from shared object")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        preexec_fn=limited,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "USAGE: 2>, 'not enough memory: this process may use 600 MB" in done.stdout
+    assert describe_error(ImportError("no such module"))[0] == 1
+
+
+def test_a_damaged_warehouse_is_named_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            """CREATE SCHEMA ops; CREATE TABLE ops.coverage (a INT); CREATE TABLE ops.warehouse (a INT);
+            CREATE TABLE ops.runs AS SELECT range AS n, sha256(range::VARCHAR) AS version FROM range(100000)"""
+        )
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=f"^{path} is damaged\n  Restore its last good copy"):
+        open_warehouse(path)

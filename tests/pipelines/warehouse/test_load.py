@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from orderbridge.pipelines.warehouse.load import LOADED, attached, load
-from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.errors import BridgeError, UsageError
 from orderbridge.sources.extract.result import ListResult, WalkOptions
 from orderbridge.sources.extract.spool import SpoolFolder
 from orderbridge.sources.extract.walk import walk
@@ -95,10 +95,11 @@ def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(
         ),
         (
             OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "Zoë"),
-            OSError,
-            "No space left on device$",
+            UsageError,
+            "^no space left",
         ),
-        (RuntimeError("can't start new thread"), MemoryError, "^$"),
+        (OSError(errno.EIO, os.strerror(errno.EIO)), UsageError, "^the disk .* Input/output error"),
+        (RuntimeError("can't start new thread"), UsageError, "^not enough memory"),
     )
     for n, (error, expected, words) in enumerate(cases):
         failing = dlt.resource(rows, name="customers")(error)

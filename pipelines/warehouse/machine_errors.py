@@ -1,0 +1,93 @@
+"""What is wrong with the machine rather than with the program: disk, memory, damaged databases.
+
+In: any exception. Out: an error that a person can act on, or None: then it is a bug. This is the only place that tells
+the two apart. Nothing is imported for it: errors of DuckDB are known by their names. Their own texts are left out,
+because they can hold values of rows.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from orderbridge.sources.disk import is_disk_full
+from orderbridge.sources.errors import UsageError, is_limit_reached, is_out_of_memory, memory_limit
+
+DAMAGED_HINT: Final = (
+    "Restore its last good copy. Without one, move it away and run `orderbridge run`: it reads every list again, and "
+    "histories begin anew."
+)
+_FULL: Final = (
+    "no space left: the disk is full, or a quota or a limit on the size of files is reached"
+)
+_FULL_HINT: Final = "Free space, or raise the limit, then run the same command again."
+_MEMORY_HINT: Final = (
+    "Free some, or run where this user may use more of it, and start more threads."
+)
+_NAME_HINT: Final = "Check its name, and whether this user may use it and the folders above."
+_DISK_HINT: Final = "Check the disk and how it is mounted, then run the same command again."
+_VIEW_HINT: Final = (
+    "Drop that view. If the file is not your own, set WAREHOUSE__PATH to another one."
+)
+_OF_DAMAGE: Final = ("SerializationException", "InternalException", "FatalException")
+"""What DuckDB raises where a file has not what it should have."""
+_DAMAGE_TEXTS: Final = ("checksum", "corrupt", "read enough bytes", "out of range")
+"""The same, in the texts of its errors of input and output."""
+
+
+def machine_error(error: BaseException, warehouse: str = "the warehouse") -> UsageError | None:
+    """The error for a person where the machine is the cause; None for a bug.
+
+    Args:
+        error: any exception.
+        warehouse: the file that DuckDB had open, for people.
+    """
+    if is_disk_full(error):
+        return UsageError(_FULL, _FULL_HINT)
+    if is_out_of_memory(error):
+        return _out_of_memory()
+    if isinstance(error, OSError) and (found := _error_of_the_system(error)) is not None:
+        return found
+    if is_limit_reached():
+        return _out_of_memory()
+    if type(error).__module__.lstrip("_").partition(".")[0] == "duckdb":
+        return _error_of_duckdb(error, warehouse)
+    return None
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """The error of the database's driver, or of the system, that dlt wrapped."""
+    while True:
+        inner = (
+            getattr(error, "dbapi_exception", None)
+            or getattr(error, "exception", None)
+            or error.__cause__
+        )
+        if not isinstance(inner, BaseException) or inner is error:
+            return error
+        error = inner
+
+
+def _out_of_memory() -> UsageError:
+    limit = memory_limit()
+    allowed = f": this process may use {limit >> 20:,} MB (ulimit -v)" if limit else ""
+    return UsageError(f"not enough memory{allowed}", _MEMORY_HINT)
+
+
+def _error_of_the_system(error: OSError) -> UsageError | None:
+    if error.filename:
+        return UsageError(f"{error.filename} cannot be used: {error.strerror}", _NAME_HINT)
+    if error.errno is None or isinstance(error, ConnectionError | TimeoutError):
+        return None
+    return UsageError(f"the disk cannot be used: {error.strerror}", _DISK_HINT)
+
+
+def _error_of_duckdb(error: BaseException, warehouse: str) -> UsageError | None:
+    name, text = type(error).__name__, str(error).lower()
+    if name == "PermissionException":
+        words = "a view in the warehouse reads other files or the network, which is not allowed"
+        return UsageError(words, _VIEW_HINT)
+    if name in _OF_DAMAGE or any(part in text for part in _DAMAGE_TEXTS):
+        return UsageError(f"{warehouse} is damaged", DAMAGED_HINT)
+    if name == "IOException":
+        return UsageError(f"{warehouse}: DuckDB could not read or write a file", _DISK_HINT)
+    return None
