@@ -6,6 +6,7 @@ the next run after the answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import duckdb
@@ -37,10 +38,18 @@ def assumed_columns(warehouse: duckdb.DuckDBPyConnection) -> dict[str, list[str]
     return columns
 
 
-def assumed_line(warehouse: duckdb.DuckDBPyConnection) -> str:
-    """One line with what is assumed, and the command that shows it; empty where nothing is."""
+def assumed_line(warehouse: duckdb.DuckDBPyConnection, without_values: Sequence[str] = ()) -> str:
+    """One line with what is assumed, and the command that shows it; empty where nothing is.
+
+    Args:
+        warehouse: the published one.
+        without_values: questions whose values are not shown.
+    """
     assumed = assumptions(warehouse)
     if not assumed:
         return ""
-    values = ", ".join(f"{question} = {value}" for question, value in assumed.items())
+    values = ", ".join(
+        question if question in without_values else f"{question} = {value}"
+        for question, value in assumed.items()
+    )
     return f"{MARK} assumed, not confirmed: {values}; see orderbridge questions"

@@ -296,6 +296,24 @@ def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(wareh
     )
 
 
+def test_a_status_of_fewer_than_five_orders_is_not_shown_it_may_be_a_name(warehouse: Path) -> None:
+    status = """UPDATE reconciled.orders SET order_status = '{}' WHERE order_id IN
+        (SELECT order_id FROM reconciled.orders WHERE NOT is_missing ORDER BY order_id LIMIT {} OFFSET {})"""
+    changes = ["UPDATE reconciled.orders SET order_status = 'paid'"]
+    changes += [
+        status.format(*one) for one in (("Zoe Quispe", 4, 0), ("Ana Ñ", 1, 4), ("sent", 5, 5))
+    ]
+    changes.append(
+        """CREATE OR REPLACE TABLE reconciled.meanings AS SELECT 'reconcile.order_statuses' AS question,
+        'assumed' AS state, 'paid=sale,Zoe Quispe=sale' AS value"""
+    )
+    words = words_of(warehouse, "; ".join(changes))
+    assert not [name for name in ("Zoe", "Quispe", "Ana Ñ") if name in words]
+    assert "other (fewer than 5 orders each) 5 " in words
+    assert "sent 5 " in words
+    assert "assumed, not confirmed: reconcile.order_statuses; see orderbridge questions" in words
+
+
 def test_findings_and_names_of_any_number_and_length_have_a_report_of_bounded_size(
     warehouse: Path,
 ) -> None:
