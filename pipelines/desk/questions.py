@@ -35,12 +35,14 @@ class QuestionRow:
     """A question in a list.
 
     Attributes:
+        language: of the text, where it is not that of the page.
         now: what is used, or why nothing is.
         kind: under which it is listed.
     """
 
     id: str
     text: str
+    language: str
     state: str
     state_words: str
     now: str
@@ -96,6 +98,8 @@ class QuestionPage:
     """
 
     question: AskedQuestion
+    text: str
+    language: str
     state_words: str
     choices: Sequence[ChoiceRow]
     hidden: int = 0
@@ -119,7 +123,8 @@ def question_rows(asked: Iterable[AskedQuestion], texts: Texts) -> list[Question
     return [
         QuestionRow(
             id=one.id,
-            text=one.text,
+            text=asked_text(one, texts),
+            language=text_language(one, texts),
             state=one.state,
             state_words=texts(f"state.{one.state}"),
             now=_now(one),
@@ -147,6 +152,8 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
     possible = [choice for choice in question.choices if choice.is_possible]
     return QuestionPage(
         question=question,
+        text=asked_text(question, texts),
+        language=text_language(question, texts),
         state_words=texts(f"state.{question.state}"),
         choices=[]
         if is_table
@@ -162,6 +169,21 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
 def table_answer(rows: Iterable[tuple[str, str]]) -> str:
     """The answer that a table of values and classes makes; values without a class are left out."""
     return table_text({value: chosen for value, chosen in rows if chosen})
+
+
+def asked_text(one: AskedQuestion, texts: Texts) -> str:
+    """What is asked, in the language of the page where it is known."""
+    return one.text if texts.language == "en" else texts.or_own(_text_code(one), one.text)
+
+
+def text_language(one: AskedQuestion, texts: Texts) -> str:
+    """The language of the text where it is not that of the page; empty otherwise."""
+    return "en" if texts.language != "en" and asked_text(one, texts) == one.text else ""
+
+
+def _text_code(one: AskedQuestion) -> str:
+    """The code of the text: the setting that is asked for, or the kind of those asked in the same words."""
+    return f"asked.{one.id.partition(':')[0]}"
 
 
 def _now(one: AskedQuestion) -> str:

@@ -15,7 +15,7 @@ import pytest
 from orderbridge.pipelines.desk.jobs import Job
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import progress_of
-from orderbridge.pipelines.desk.questions import ChoiceRow, Pair, QuestionPage
+from orderbridge.pipelines.desk.questions import ChoiceRow, Pair, QuestionPage, question_rows
 from orderbridge.pipelines.desk.texts import LANGUAGES, Texts, catalogue, language_of_locale
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.warehouse import failure
@@ -188,7 +188,12 @@ def test_names_of_customers_are_text_on_a_match() -> None:
     )
     pair = Pair(1, MARKUP, f"\N{RIGHT-TO-LEFT OVERRIDE}{MARKUP}", MARKUP, [MARKUP], MARKUP)
     page = QuestionPage(
-        question=asked, state_words="open", choices=[ChoiceRow(MARKUP, MARKUP, [MARKUP])], pair=pair
+        question=asked,
+        text=MARKUP,
+        language="",
+        state_words="open",
+        choices=[ChoiceRow(MARKUP, MARKUP, [MARKUP])],
+        pair=pair,
     )
     body = bytes(pages.page("question", page=page, error="").body).decode()
     assert MARKUP not in body
@@ -224,6 +229,15 @@ def test_the_language_is_that_of_the_locale(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert language_of_locale() == language
+
+
+def test_a_question_is_asked_in_the_language_of_the_page_where_its_words_are_known() -> None:
+    known = AskedQuestion(id="reconcile.timezone", text="Which time zone?", state="open")
+    other = AskedQuestion(id="finding:x", text="A finding.", state="open")
+    first, second = question_rows([known, other], Texts("es"))
+    assert first.text.startswith("¿En qué zona horaria")
+    assert (first.language, second.text, second.language) == ("", "A finding.", "en")
+    assert question_rows([known], Texts("en"))[0].text == "Which time zone?"
 
 
 def test_each_text_is_used_and_each_used_text_is_there_in_both_languages() -> None:
