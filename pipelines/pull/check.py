@@ -45,6 +45,7 @@ from orderbridge.sources.settings import (
     legacy_settings,
     notify_settings,
     other_writers_here,
+    paths_of_secrets,
     public_v1_settings,
     reconcile_settings,
     set_values,
@@ -60,6 +61,7 @@ def permission_warnings(root: Path) -> Iterator[str]:
         root: of the project, with `.dlt` in it.
     """
     paths, warehouse = [*(root / ".dlt").glob("secrets.toml*"), *root.glob("plan-*")], None
+    paths += paths_of_secrets()
     with suppress(BridgeError):  # reported as that of a setting
         warehouse = warehouse_path()
         for file in (warehouse, ledger_path()):

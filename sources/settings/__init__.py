@@ -5,7 +5,6 @@ from orderbridge.sources.settings.answers import answered_keys as answered_keys
 from orderbridge.sources.settings.answers import read_answers as read_answers
 from orderbridge.sources.settings.answers import write_answers as write_answers
 from orderbridge.sources.settings.data_source import DataSource as DataSource
-from orderbridge.sources.settings.key_routes import key_routes as key_routes
 from orderbridge.sources.settings.loaders import ANSWERS as ANSWERS
 from orderbridge.sources.settings.loaders import check_same_environment as check_same_environment
 from orderbridge.sources.settings.loaders import configured_source as configured_source
@@ -35,6 +34,8 @@ from orderbridge.sources.settings.root import load_dlt as load_dlt
 from orderbridge.sources.settings.root import prepare_dlt as prepare_dlt
 from orderbridge.sources.settings.root import project_file as project_file
 from orderbridge.sources.settings.root import set_project as set_project
+from orderbridge.sources.settings.routes import key_routes as key_routes
+from orderbridge.sources.settings.secret_files import paths_of_secrets as paths_of_secrets
 from orderbridge.sources.settings.sections import UNSET_COUNTRY as UNSET_COUNTRY
 from orderbridge.sources.settings.sections import Environment as Environment
 from orderbridge.sources.settings.sections import HttpSettings as HttpSettings

@@ -127,6 +127,8 @@ def other_writers(path: Path, shared: Path | None = None) -> Iterator[OtherWrite
 
 def _findings(place: Path, path: Path, trusted: set[int]) -> Iterator[OtherWriter]:
     """What is wrong with a place on the way to a path."""
+    if place != path:
+        trusted = trusted | {_system_owner()}
     owner = _other_owner(place, trusted)
     if owner is not None:
         yield _owned_by(owner, place, path)
@@ -154,6 +156,11 @@ def _way_to(path: Path) -> Iterator[Path]:
 def _trusted(path: Path) -> set[int]:
     """The users who may own a path."""
     return {0, os.geteuid(), *([_code_owner()] if path.is_relative_to(CHECKOUT) else [])}
+
+
+def _system_owner() -> int:
+    """The owner of the root folder, who is root also in a namespace of users that shows root as another number."""
+    return Path("/").stat().st_uid
 
 
 def _code_owner() -> int:

@@ -134,7 +134,7 @@ def is_new_project() -> bool:
 
     Raises UsageError for a path that is not valid.
     """
-    return not any(file.exists() for file in _data_files())
+    return not any(map(os.path.exists, _data_files()))
 
 
 def _data_files() -> list[Path]:

@@ -7,13 +7,14 @@ which systemd puts a file by the key of the setting. Out: the raw value, and whe
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.checks import file
 from orderbridge.sources.settings.ownership import check_private
-from orderbridge.sources.settings.root import in_project
-from orderbridge.sources.settings.setting import Setting, named
+from orderbridge.sources.settings.setting import SETTINGS, Setting, named
 
 CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 _BYTES_MAX: Final = 65_536
@@ -30,17 +31,37 @@ def read_secret(setting: Setting) -> dict[str, tuple[object, str]]:
     Raises:
         UsageError: others can write to the file or replace it; it cannot be read; its variable is set as well.
     """
+    path, origin = secret_file(setting)
+    if path is None:
+        return {}
+    if origin == secret_variable(setting) and setting.variable in os.environ:
+        raise UsageError(f"{setting.variable} and {origin} are both set", "Remove one of them.")
+    return {setting.name: (_content(path, setting), origin)}
+
+
+def secret_file(setting: Setting) -> tuple[Path | None, str]:
+    """The file of a secret, and where it is named; None if it has none. Raises UsageError."""
     name = secret_variable(setting)
-    path = os.environ.get(name, "")
+    given = os.environ.get(name, "")
+    if given:
+        return file(name, given), name
     folder = os.environ.get(CREDENTIALS, "")
-    if path:
-        if setting.variable in os.environ:
-            raise UsageError(f"{setting.variable} and {name} are both set", "Remove one of them.")
-        return {setting.name: (_content(in_project(Path(path)), setting), name)}
-    if folder and (credential := Path(folder, setting.key)).exists():
-        origin = f"the credential {setting.key}"
-        return {setting.name: (_content(credential, setting), origin)}
-    return {}
+    credential = Path(folder, setting.key)
+    # a folder that this user cannot open is that of another one's service
+    if folder and os.path.exists(credential):  # noqa: PTH110 # Path.exists raises PermissionError
+        return credential, f"the credential {setting.key}"
+    return None, ""
+
+
+def paths_of_secrets() -> list[Path]:
+    """The files of all secrets that have one, where they are named as they should be."""
+    found: list[Path] = []
+    for setting in SETTINGS.values():
+        if setting.is_secret:
+            with suppress(UsageError):
+                path, _ = secret_file(setting)
+                found += [path] if path is not None else []
+    return found
 
 
 def _content(path: Path, setting: Setting) -> str:
@@ -49,8 +70,8 @@ def _content(path: Path, setting: Setting) -> str:
     try:
         if not path.is_file():
             raise UsageError(f"{path} is not a file", f"It should have {named(setting.key)} alone.")
-        with path.open("rb") as file:
-            text = file.read(_BYTES_MAX + 1).decode("utf-8-sig").strip()
+        with path.open("rb") as content:
+            text = content.read(_BYTES_MAX + 1).decode("utf-8-sig").strip()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -85,3 +85,15 @@ def test_check_says_where_each_key_goes_and_who_set_it(published: Bridge) -> Non
     route = f"sources.legacy.api_key (SOURCES__LEGACY__API_KEY) goes to {host}"
     assert route in done.out
     assert published.platform.legacy_key not in done.said
+
+
+def test_check_warns_of_a_file_with_a_key_that_others_can_read(published: Bridge) -> None:
+    env = published.environment()
+    file = published.folder / "key"
+    file.write_text(env.pop("SOURCES__LEGACY__API_KEY"))
+    env["SOURCES__LEGACY__API_KEY_FILE"] = str(file)
+    file.chmod(0o644)
+    done = command("check", env=env, cwd=published.folder)
+    assert done.code == 0, done.said
+    assert f"chmod go-rwx {file}" in done.out
+    assert "sources.legacy.api_key (SOURCES__LEGACY__API_KEY_FILE) goes to" in done.out

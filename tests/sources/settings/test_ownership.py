@@ -167,6 +167,18 @@ def test_a_folder_above_of_another_user_is_refused(root: Path) -> None:
     )
 
 
+@needs_root
+def test_the_owner_of_the_root_folder_may_own_folders_above_and_not_the_folder_itself(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a namespace of users that does not show root, its folders belong to `nobody`."""
+    monkeypatch.setattr("orderbridge.sources.settings.ownership._system_owner", lambda: STRANGER)
+    os.chown(root.parent, STRANGER, -1)
+    assert warehouse_path() == root / "warehouse.duckdb"
+    os.chown(root, STRANGER, -1)
+    assert f"{root} belongs to another user" in refusal(warehouse_path)
+
+
 def test_the_shared_folder_ends_the_rule_there_and_not_above(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

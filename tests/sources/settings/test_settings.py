@@ -695,6 +695,25 @@ def test_a_file_that_holds_no_secret_is_named_and_never_shown(
     assert "PLANTED" not in str(caught.value)
 
 
+@pytest.mark.parametrize("folder", ["x" * 5000, "/dev/null/x", "nowhere", ""])
+def test_a_folder_of_credentials_that_is_not_ours_is_not_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    write(root, LEGACY)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", folder)
+    assert legacy_settings().api_key.reveal() == KEY
+
+
+def test_a_path_that_was_not_expanded_is_no_file_of_a_secret(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, LEGACY)
+    for path in ("~nosuchuser/key", "$HOME/key", "'key'"):
+        monkeypatch.setenv("SOURCES__LEGACY__API_KEY_FILE", path)
+        with refused("SOURCES__LEGACY__API_KEY_FILE"):
+            legacy_settings()
+
+
 def test_a_file_of_a_secret_is_under_the_rule_for_private_files(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
