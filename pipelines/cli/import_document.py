@@ -196,7 +196,7 @@ def _files(run: Import, plan: Plan) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     return {
-        "action": step.code,
+        "action": step.code.partition(".")[0],
         "words": step.words,
         "command": step.command or None,
         "values": dict(step.values),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,9 +20,10 @@ from orderbridge.pipelines.cli import verify as verify_command
 from orderbridge.pipelines.cli.import_document import ended_early, record
 from orderbridge.pipelines.cli.import_questions import ask
 from orderbridge.pipelines.cli.options import declared, kind_argument
-from orderbridge.pipelines.cli.process import KEPT, STOP, print_error, start
+from orderbridge.pipelines.cli.process import KEPT, STOP, print_error, shown_texts, start
 from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.errors import BridgeError
+from orderbridge.sources.texts import Language, Texts, english
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
@@ -40,6 +42,7 @@ def command(
     wait: bool,
     resend: bool,
     values: bool,
+    lang: Language | None,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> int:
     """Send a CSV or .xlsx to the platform: plan, show, ask, push, verify; run it again to continue.
@@ -62,7 +65,8 @@ def command(
     import_options = ImportOptions(
         push=push_options, holds_damaged=not sys.stdin.isatty(), **options
     )
-    run = Import(import_options, steps(reporter))
+    texts = shown_texts(lang)
+    run = Import(import_options, steps(reporter, lang, texts))
     try:
         with notify_failure(url, "import", STOP.exit_code):
             result = run.run()
@@ -71,15 +75,19 @@ def command(
             known = error if isinstance(error, BridgeError) else None
             print_result("import", [], ended_early(run, known, values=values), reporter.style)
         raise
-    notify_import(url, result, lines_of(result), STOP.exit_code(result.exit_code))
-    print_result("import", lines_of(result), record(run, result, values=values), reporter.style)
+    notify_import(url, result, lines_of(result, english()), STOP.exit_code(result.exit_code))
+    shown = lines_of(result, texts)
+    print_result("import", shown, record(run, result, values=values), reporter.style)
     if (failure := result.push.error or result.error) is not None:
         print_error(result.exit_code, str(failure), "orderbridge: ")
     return STOP.exit_code(result.exit_code)
 
 
-def steps(reporter: Reporter) -> ImportSteps:
-    """The steps, shown as their own commands show them."""
+def steps(
+    reporter: Reporter, language: Language | None = None, texts: Texts | None = None
+) -> ImportSteps:
+    """The steps, shown as their own commands show them; `language`: of the workbook, if it was given."""
+    texts = texts or english()
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.pipelines.import_file.asking import nobody
     from orderbridge.pipelines.import_file.run import ImportSteps
@@ -99,26 +107,28 @@ def steps(reporter: Reporter) -> ImportSteps:
 
     def on_plan(made: PlanResult) -> None:
         plan_command.print_warnings(made, reporter)
-        lines = plan_command.summary_lines(made)
+        lines = plan_command.summary_lines(made, texts=texts)
         reporter.event("planned", "\n".join(lines), **plan_command.record(made))
 
     return ImportSteps(
         pull=run_pull,
         push=run_push,
-        agree=push_command.agree,
+        agree=partial(push_command.agree, texts=texts),
         on_phase=reporter.begin,
         on_plan=on_plan,
         on_step=reporter.event,
-        ask=ask if sys.stdin.isatty() else nobody,
+        ask=partial(ask, texts=texts) if sys.stdin.isatty() else nobody,
+        texts=texts,
+        language=language or (None if texts.language == "en" else texts.language),
     )
 
 
-def lines_of(result: ImportResult) -> list[str]:
+def lines_of(result: ImportResult, texts: Texts) -> list[str]:
     """The result as text."""
     found = result.verification
     return [
-        *push_command.count_lines(result.push),
-        *(verify_command.import_lines(found) if found is not None else []),
-        *push_command.file_lines(result.push, result.file),
-        *push_command.next_lines(result.push, result.file),
+        *push_command.count_lines(result.push, texts),
+        *(verify_command.import_lines(found, texts) if found is not None else []),
+        *push_command.file_lines(result.push, result.file, texts),
+        *push_command.next_lines(result.push, result.file, texts),
     ]

@@ -13,6 +13,7 @@ import click
 from orderbridge.pipelines.cli.options import declared, kind_argument
 from orderbridge.pipelines.cli.process import start
 from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.texts import Texts, english
 from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
@@ -51,20 +52,27 @@ def print_warnings(result: PlanResult, reporter: Reporter) -> None:
         reporter.event("earlier_changes", text, **earlier._asdict())
 
 
-def summary_lines(result: PlanResult, folder: Path | None = None) -> list[str]:
+def summary_lines(
+    result: PlanResult, folder: Path | None = None, texts: Texts | None = None
+) -> list[str]:
     """The summary of a plan, with the commands to run next if `folder` is given, and where it is."""
     from orderbridge.pipelines.plan.model import DIFFERENCES_FILE
     from orderbridge.pipelines.plan.summary import summary
 
+    texts = texts or english()
     manifest, statistics = result.manifest, result.statistics
-    text = summary(manifest, statistics, folder, result.pushed, is_file=False).rstrip("\n")
+    text = summary(manifest, statistics, folder, result.pushed, is_file=False, texts=texts).rstrip(
+        "\n"
+    )
     has_differences = (
         any(map(result.manifest.outcomes.get, ("exists_differs", "ambiguous")))
         and result.manifest.read
     )
-    differences = [f"Differences: {result.folder / DIFFERENCES_FILE}"] if has_differences else []
-    existed = "" if result.is_new else " (existed already)"
-    return [*text.split("\n"), *differences, f"Plan folder: {result.folder}{existed}"]
+    lines = text.split("\n")
+    if has_differences:
+        lines.append(texts("summary.differences", file=result.folder / DIFFERENCES_FILE))
+    code = "summary.folder" if result.is_new else "summary.folder_existed"
+    return [*lines, texts(code, folder=result.folder)]
 
 
 def record(result: PlanResult) -> dict[str, Any]:

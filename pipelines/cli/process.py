@@ -25,6 +25,7 @@ from orderbridge.sources.settings import (
     misspelt_names,
     prepare_dlt,
 )
+from orderbridge.sources.texts import Language, Texts, english, language_of_locale
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
@@ -140,6 +141,18 @@ def _check_memory() -> None:
             f"not enough memory: this process may use {allowed:,} MB (ulimit -v), and needs {least:,} MB",
             "Raise the limit, then run the same command again.",
         )
+
+
+def shown_texts(language: Language | None) -> Texts:
+    """The texts for the person who reads a command: in the language given, else at a terminal in that of the locale.
+
+    What machines and logs read is English.
+    """
+    if STOP.style == "json":
+        return english()
+    if language is None and sys.stdin.isatty():
+        language = language_of_locale()
+    return Texts(language or "en")
 
 
 def settings_origin() -> dict[str, str]:

@@ -19,7 +19,7 @@ from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, print_error, start
 from orderbridge.pipelines.cli.terminal import Style, escape
 from orderbridge.sources.errors import BridgeError, UsageError
-from orderbridge.sources.words import number
+from orderbridge.sources.texts import Texts, english
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.push.model import PushOptions, PushResult
     from orderbridge.pipelines.push.next_steps import Step
 
-_YES: Final = ("y", "yes", "s", "si", "sí")
+_YES: Final[tuple[str, ...]] = ("y", "yes", "s", "si", "sí")
 
 
 def send(plan: Path, options: PushOptions, reporter: Reporter) -> PushResult:
@@ -75,28 +75,42 @@ def record(result: PushResult) -> dict[str, Any]:
     }
 
 
-def lines_of(result: PushResult, workbook: Path | None = None) -> list[str]:
+def lines_of(
+    result: PushResult, workbook: Path | None = None, texts: Texts | None = None
+) -> list[str]:
     """The result of a push as text, and what to do next; `workbook` has the result of each line, if there is one."""
-    return [*count_lines(result), *file_lines(result, workbook), *next_lines(result, workbook)]
+    texts = texts or english()
+    return [
+        *count_lines(result, texts),
+        *file_lines(result, workbook, texts),
+        *next_lines(result, workbook, texts),
+    ]
 
 
-def count_lines(result: PushResult) -> list[str]:
+def count_lines(result: PushResult, texts: Texts) -> list[str]:
     """What became of the lines of the file, in numbers."""
     from orderbridge.pipelines.ledger.model import FINAL_STATES
     from orderbridge.pipelines.push.eligibility import ENDS
-    from orderbridge.pipelines.push.results import RESULT_FILES, STATUSES
+    from orderbridge.pipelines.push.results import FILE_OF, RESULT_FILES
 
     manifest = result.plan.manifest
-    target = f"{manifest.host} ({manifest.environment})"
-    lines = [f"{number(manifest.lines, 'line')} of {manifest.kind}, for {target}:"]
+    title = texts(
+        "end.title",
+        lines=texts("noun.lines", count=manifest.lines),
+        kind=texts(f"kinds.{manifest.kind}"),
+        target=f"{manifest.host} ({manifest.environment})",
+    )
+    lines = [title]
     has_ended = result.states.keys() <= set(FINAL_STATES)
     if result.states and not result.sent and has_ended and not has_lines(result, *ENDS):
-        lines.append("nothing was left to send; earlier pushes:")
+        lines.append(texts("end.nothing_left"))
     counts: Counter[str] = Counter()
     for file in RESULT_FILES:
-        for outcome in STATUSES:
+        for outcome in FILE_OF:
             counts[_status(file, outcome)] += result.lines[file, outcome]
-    return lines + [f"  {count:>8}  {words}" for words, count in counts.items() if count]
+    return lines + [
+        f"  {count:>8}  {texts(f'status.{status}')}" for status, count in counts.items() if count
+    ]
 
 
 def has_lines(result: PushResult, *outcomes: str) -> bool:
@@ -105,40 +119,39 @@ def has_lines(result: PushResult, *outcomes: str) -> bool:
 
 
 def _status(file: str, outcome: str) -> str:
-    """What became of a line, in words."""
-    from orderbridge.pipelines.push.resolutions import ABANDONED
-    from orderbridge.pipelines.push.results import STATUSES
+    """What became of a line, as the catalogue calls it."""
+    from orderbridge.pipelines.push.results import FILE_OF
 
     if (file, outcome) == ("in_doubt", "abandoned"):
-        return ABANDONED
+        return "abandoned_unknown"
     if outcome == "merged" and file != "confirmed":  # with the line that it equals
-        return STATUSES.get(file, STATUSES["not_sent"])
-    return STATUSES[outcome]
+        return file if file in FILE_OF else "not_sent"
+    return outcome
 
 
-def file_lines(result: PushResult, workbook: Path | None) -> list[str]:
+def file_lines(result: PushResult, workbook: Path | None, texts: Texts) -> list[str]:
     """Where the results are."""
     from orderbridge.pipelines.plan.model import RESULTS_FOLDER
     from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 
     folder = result.plan.folder
-    lines = [f"result of each line: {workbook or folder / RESULTS_FOLDER}"]
+    lines = [texts("end.results", file=workbook or folder / RESULTS_FOLDER)]
     if (folder / PASSWORDS_FILE).exists():
-        lines.append(f"generated passwords: {folder / PASSWORDS_FILE}")
+        lines.append(texts("end.passwords", file=folder / PASSWORDS_FILE))
     for file in result.earlier_passwords:
-        lines.append(f"generated passwords of a run before, which was killed: {file}")
+        lines.append(texts("end.earlier_passwords", file=file))
     return lines
 
 
-def next_lines(result: PushResult, workbook: Path | None) -> list[str]:
+def next_lines(result: PushResult, workbook: Path | None, texts: Texts) -> list[str]:
     """How the push ended, if it ended early, and the next step of each outcome."""
     lines = []
     if result.broke:
-        lines.append("the push ended early: too many answers in a row were lost")
+        lines.append(texts("end.broke"))
     if result.stopped:
-        lines.append("stopped")
+        lines.append(texts("end.stopped"))
     for step in next_steps(result, workbook):
-        lines += step.lines
+        lines += step.lines_in(texts)
     return lines
 
 
@@ -172,43 +185,36 @@ def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
     held_for_texts = held_by_plan - sum(one.lines for one in zeros) - alike
     is_rejected = any(file == "rejected" for file, _ in result.lines)
     if is_rejected or held_for_texts:
-        names = ["rejected"] * is_rejected + ["held"] * bool(held_for_texts)
-        steps.append(correction(plan, " and ".join(names), workbook))
+        steps.append(
+            _correction(plan, workbook, is_rejected=is_rejected, is_held=bool(held_for_texts))
+        )
     for question in dict.fromkeys(lost.question for one in zeros for lost in one.found):
-        words = "export the file with its codes as text; if the held codes are right"
-        steps.append(Step(words, f"orderbridge answer {question} {AS_WRITTEN}", "codes"))
+        steps.append(Step("codes", f"orderbridge answer {question} {AS_WRITTEN}"))
     if held_for_texts:
-        words = "if the held lines are right, send them in a terminal"
-        steps.append(Step(words, NextSteps.of(plan).plan_again, "texts"))
+        steps.append(Step("texts", NextSteps.of(plan).plan_again))
     if has_lines(result, "exists_differs", "ambiguous"):
-        file = str(plan.folder / DIFFERENCES_FILE)
-        words = f"compare with the platform, and change it there: {file}"
-        steps.append(Step(words, code="compare", values={"file": file}))
+        steps.append(Step("compare", values={"file": str(plan.folder / DIFFERENCES_FILE)}))
     if alike or result.lines["unsent", "held"] > held_by_plan:
-        words = "look on the platform for the held lines, then answer"
-        steps.append(Step(words, "orderbridge questions", "held"))
+        steps.append(Step("held", "orderbridge questions"))
     if has_lines(result, "blocked") and "read" in result.actions:
-        file = str(plan.folder / RESULTS_FOLDER / "unsent.csv")
-        words = f"do what {file} says about each line that is not sent"
-        steps.append(Step(words, code="blocked", values={"file": file}))
+        file = plan.folder / RESULTS_FOLDER / "unsent.csv"
+        steps.append(Step("blocked", values={"file": str(file)}))
     return steps
 
 
-def correction(plan: Plan, what: str, workbook: Path | None) -> Step:
+def _correction(plan: Plan, workbook: Path | None, *, is_rejected: bool, is_held: bool) -> Step:
     """How rejected or held lines are corrected."""
+    from orderbridge.pipelines.import_file.result import corrections_sheet_of
     from orderbridge.pipelines.plan.model import RESULTS_FOLDER
     from orderbridge.pipelines.push.next_steps import Step, shown_path
-    from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
 
+    which = "both" if is_rejected and is_held else "rejected" if is_rejected else "held"
     if workbook is None:
-        results = plan.folder / RESULTS_FOLDER
-        words = f"correct the {what} lines, which {results} has, in a file of their own, then"
-        values = {"folder": str(results)}
-        return Step(words, f"orderbridge plan {plan.kind} FILE", "correct_results", values)
-    where = f"{workbook.name}, sheet `{CORRECTIONS_SHEET}`"
+        values = {"folder": str(plan.folder / RESULTS_FOLDER)}
+        return Step(f"correct_results.{which}", f"orderbridge plan {plan.kind} FILE", values)
     command = f"orderbridge import {plan.kind} {shown_path(workbook)}"
-    values = {"file": workbook.name}
-    return Step(f"correct the {what} lines in {where}, save it, then", command, "correct", values)
+    values = {"file": workbook.name, "sheet": corrections_sheet_of(plan)}
+    return Step(f"correct.{which}", command, values)
 
 
 @declared("push")
@@ -264,19 +270,21 @@ def refresh_workbook(plan: Plan) -> None:
             )
 
 
-def agree(plan: Plan, examples: Sequence[str] = ()) -> bool:
+def agree(plan: Plan, examples: Sequence[str] = (), texts: Texts | None = None) -> bool:
     """Shows examples on a terminal and asks whether to send; for production, the number has to be typed."""
     if not sys.stdin.isatty():
         return False
     from orderbridge.pipelines.push.checks import describe_plan, operations_left
 
+    texts = texts or english()
     for line in examples:
         click.echo(f"  {escape(line)}", err=True)
-    text, (count, _) = escape(describe_plan(plan)), operations_left(plan)
-    is_sandbox = plan.manifest.environment == "sandbox"
-    question, answers = (
-        ("Send? [y/N]", _YES) if is_sandbox else (f"To send, type {count}", (str(count),))
-    )
+    text = escape(describe_plan(plan, texts))
+    count, _ = operations_left(plan)
+    answers: tuple[str, ...] = (str(count),)
+    question = texts("agree.type", count=count)
+    if plan.manifest.environment == "sandbox":
+        question, answers = texts("agree.send"), _YES
     typed = click.prompt(f"{text}. {question}", default="", show_default=False, err=True)
     if typed.strip().casefold() not in answers:
         hint = f"Correct the file first, or run the same command again to send {plan.folder}, which may be removed."

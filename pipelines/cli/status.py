@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orderbridge.pipelines.cli.options import declared
-from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.process import STOP, shown_texts, start
 from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.errors import ExitCode
-from orderbridge.sources.words import VERDICTS, format_time, listed, number
+from orderbridge.sources.texts import Language, Texts, english
+from orderbridge.sources.words import format_time, listed
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.ledger.model import OpenPlan
@@ -27,105 +28,122 @@ _REMOVE: Final = (
 
 
 @declared("status")
-def command(max_age: float | None) -> int:
+def command(max_age: float | None, lang: Language | None) -> int:
     """Show the last runs, the verdict and age of each list, the last failure and open plans."""
     start()
     from orderbridge.pipelines.reporting.status import read_status
 
     status = read_status(max_age)
-    print_result("status", lines(status), status.as_dict(), STOP.style)
+    print_result("status", lines(status, shown_texts(lang)), status.as_dict(), STOP.style)
     return ExitCode.COVERAGE if status.too_old else ExitCode.DONE
 
 
-def lines(status: Status) -> list[str]:
+def lines(status: Status, texts: Texts | None = None) -> list[str]:
     """The status as text, one item a line."""
     from orderbridge.pipelines.warehouse.finding_history import in_words
     from orderbridge.pipelines.warehouse.marks import MARK
 
-    shown = [*in_words(status.new_findings), f"warehouse {status.warehouse}"]
-    marks = dict.fromkeys(status.too_old, f"  TOO OLD (limit {status.max_age_h or 0:g} h)")
-    shown += [_list_line(one, status.at, marks) for one in status.lists]
-    shown += [
-        f"  {name}: the last read was not published: {reason}"
-        for name, reason in status.problems.items()
-    ]
-    shown += [f"  {name:<12} never read whole{marks.get(name, '')}" for name in status.never_read]
+    texts = texts or english()
+    shown = [*in_words(status.new_findings), texts("shown.warehouse", file=status.warehouse)]
+    shown += [_list_line(one, status, texts) for one in status.lists]
+    for name, reason in status.problems.items():
+        shown.append(f"  {texts('shown.not_published', list=name, reason=reason)}")
+    for name in status.never_read:
+        shown.append(f"  {name:<12} {texts('shown.never_whole')}{_mark(name, status, texts)}")
     if status.questions:
-        counts = ", ".join(f"{count} {state}" for state, count in status.questions.items())
+        counts = ", ".join(
+            f"{count} {texts(f'question_state.{state}')}"
+            for state, count in status.questions.items()
+        )
         sign = f"{MARK} " if "assumed" in status.questions else ""
-        shown.append(f"{sign}questions: {counts}; see orderbridge questions")
-    shown += [f"  schema: {change.text}" for change in status.schema_changes]
+        shown.append(f"{sign}{texts('shown.questions', counts=counts)}")
+    shown += [f"  {texts('shown.schema', text=change.text)}" for change in status.schema_changes]
     for run in status.runs:
         ended = format_time(run["ended_at"].replace(tzinfo=UTC).timestamp())
-        shown.append(f"  {run['command']:<10} ended {ended}, exit {run['exit_code']}")
-    if status.running:
-        shown.append(f"a run is going on: {status.running}; what it has not published is not shown")
-    if status.killed:
-        shown.append(
-            f"a run was killed: {status.killed}; the next one goes on with what it had read"
-        )
-    if status.failure:
-        which = "an earlier" if status.killed else "the last"
-        shown += _failure_lines(f"{which} run failed and published nothing", status.failure)
-    if status.destination_failure:
-        ended = (
-            "has not ended"
-            if status.destination_failure.get("exit_code") == ExitCode.STOPPED
-            else "failed"
-        )
-        title = f"the warehouse was published, but its copy to the destination {ended}"
-        shown += _failure_lines(title, status.destination_failure)
+        name = f"{run['command']:<10}"
+        shown.append(f"  {texts('shown.run', command=name, time=ended, code=run['exit_code'])}")
+    shown += _run_lines(status, texts)
     if status.too_old and not status.lists:
-        shown.append("nothing was ever pulled")
+        shown.append(texts("shown.never_pulled"))
     for plan in status.open_plans:
-        shown += _plan_lines(plan)
-    return shown + _removable_lines(status.removable_plans)
+        shown += _plan_lines(plan, texts)
+    return shown + _removable_lines(status.removable_plans, texts)
 
 
-def _removable_lines(plans: Sequence[PlanFolder]) -> list[str]:
+def _run_lines(status: Status, texts: Texts) -> list[str]:
+    """What is going on, and what was killed or has failed."""
+    shown = []
+    if status.running:
+        shown.append(texts("shown.running", run=status.running))
+    if status.killed:
+        shown.append(texts("shown.killed", run=status.killed))
+    if status.failure:
+        code = "shown.failed_earlier" if status.killed else "shown.failed_last"
+        shown += _failure_lines(texts(code), status.failure)
+    if status.destination_failure:
+        is_stopped = status.destination_failure.get("exit_code") == ExitCode.STOPPED
+        code = "shown.copy_not_ended" if is_stopped else "shown.copy_failed"
+        shown += _failure_lines(texts(code), status.destination_failure)
+    return shown
+
+
+def _removable_lines(plans: Sequence[PlanFolder], texts: Texts) -> list[str]:
     if not plans:
         return []
     from orderbridge.pipelines.reporting.plan_folders import KEPT
 
     size = sum(plan.bytes for plan in plans) / 1e6
     names = listed([Path(plan.folder).name for plan in plans])
-    return [
-        f"{number(len(plans), 'plan folder')} can go ({size:.1f} MB; "
-        f"ended, and not changed for {KEPT.days} days): {names}",
-        f"  {_REMOVE}",
-    ]
+    line = texts(
+        "shown.removable", count=len(plans), size=f"{size:.1f}", days=KEPT.days, names=names
+    )
+    return [line, f"  {_REMOVE}"]
 
 
 def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:
-    texts = [text for text in (note.get("message"), note.get("hint")) if text]
-    further = [f"  {line.removeprefix('  ')}" for text in texts for line in text.split("\n")]
+    shown = [text for text in (note.get("message"), note.get("hint")) if text]
+    further = [f"  {line.removeprefix('  ')}" for text in shown for line in text.split("\n")]
     return [f"{title} ({note.get('failed_at', 'time unknown')}):", *further]
 
 
-def _list_line(one: LastRead, at: datetime, marks: Mapping[str, str]) -> str:
-    quarantined = f", {one.quarantined_rows} quarantined" if one.quarantined_rows else ""
-    age = (
-        ", tail ".join(f"{_age(hours)} old" for hours in one.ages_h(at))
-        + quarantined
-        + marks.get(one.resource, "")
-    )
-    return f"  {one.resource:<12} {one.rows:>10} rows  {VERDICTS[one.verdict]:<9} {age}"
+def _list_line(one: LastRead, status: Status, texts: Texts) -> str:
+    codes = ("shown.old", "shown.tail")
+    ages = [
+        texts(code, age=_age(hours))
+        for code, hours in zip(codes, one.ages_h(status.at), strict=False)
+    ]
+    if one.quarantined_rows:
+        ages.append(texts("shown.quarantined", count=one.quarantined_rows))
+    rows = texts("shown.list", rows=f"{one.rows:>10}")
+    verdict = texts(f"list_verdict.{one.verdict}")
+    mark = _mark(one.resource, status, texts)
+    return f"  {one.resource:<12} {rows}  {verdict:<9} {', '.join(ages)}{mark}"
+
+
+def _mark(name: str, status: Status, texts: Texts) -> str:
+    """The mark of a list that was read too long ago."""
+    if name not in status.too_old:
+        return ""
+    return f"  {texts('shown.too_old', hours=f'{status.max_age_h or 0:g}')}"
 
 
 def _age(hours: float) -> str:
     return f"{hours * 60:.0f} min" if -1 < hours < 1 else f"{hours:.1f} h"
 
 
-def _plan_lines(plan: OpenPlan) -> list[str]:
+def _plan_lines(plan: OpenPlan, texts: Texts) -> list[str]:
     """What is left of a plan, in words, and its next steps."""
-    from orderbridge.pipelines.ledger.model import STATES
     from orderbridge.pipelines.reporting.status import next_steps
 
     counts: Counter[str] = Counter()
     for state, count in sorted(plan.states.items()):
-        counts[STATES[state]] += count
+        counts[texts(f"requests.{state}")] += count
     left = ", ".join(f"{count} {words}" for words, count in counts.items())
     folder = Path(plan.folder)
-    where = shlex.quote(plan.folder) if folder.is_dir() else f"{folder.name}, which is gone"
-    title = f"  not finished: {plan.kind}, {where}: {left} (requests)"
-    return [title, *(f"    {line}" for step in next_steps(plan) for line in step.lines)]
+    where = texts("shown.gone", folder=folder.name)
+    if folder.is_dir():
+        where = shlex.quote(plan.folder)
+    kind = texts(f"kinds.{plan.kind}")
+    title = texts("shown.not_finished", kind=kind, where=where, left=left)
+    steps = [line for step in next_steps(plan) for line in step.lines_in(texts)]
+    return [f"  {title}", *(f"    {line}" for line in steps)]

@@ -11,16 +11,17 @@ from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import start
 from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.kinds import KINDS
-from orderbridge.sources.words import VERDICTS, number
+from orderbridge.sources.texts import Texts, english
+from orderbridge.sources.words import VERDICTS
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.push.verify import VerifyResult
 
+_INDENT: Final = " " * 10
+_READ_BACK: Final = ("same", "differs", "missing", "several")
+"""Outcomes of what can be read back."""
 _OUTCOMES: Final = {
-    "same": "on the platform as sent",
-    "differs": "different on the platform",
-    "missing": "not in the platform's list",
-    "several": "on the platform more than once",
+    **{name: english()(f"verify.{name}") for name in _READ_BACK},
     "unreadable": "accepted; the API cannot read them back",
     "unsettled": "not sent, rejected or with unknown outcome",
 }
@@ -57,43 +58,36 @@ def lines_of(result: VerifyResult) -> list[str]:
         for name, words in _OUTCOMES.items()
         if result.outcomes[name]
     ]
-    return lines + _difference_lines(result)
+    return lines + _difference_lines(result, english())
 
 
-def import_lines(result: VerifyResult) -> list[str]:
+def import_lines(result: VerifyResult, texts: Texts) -> list[str]:
     """What a verification found, after a table of lines has said what was sent: only what is new."""
-    kind = KINDS[result.kind]
     sent = sum(result.outcomes.values()) - result.outcomes["unsettled"]
-    if kind.operation.shown_in is None:
-        words = "cannot be read from the platform: its confirmation is the only evidence"
-        return [f"{result.kind} {words}"] if sent else []
-    read_back = {
-        name: words
-        for name, words in _OUTCOMES.items()
-        if result.outcomes[name] and name not in ("unsettled", "unreadable")
-    }
-    records = [
-        f"read again: {number(result.outcomes[name], kind.singular, kind.name)} {words}"
-        for name, words in read_back.items()
-    ]
-    return records + _difference_lines(result)
+    if KINDS[result.kind].operation.shown_in is None:
+        kind = texts(f"kinds.{result.kind}")
+        return [texts("verify.unreadable", kind=kind)] if sent else []
+    lines = []
+    for name in _READ_BACK:
+        if count := result.outcomes[name]:
+            records = texts(f"noun.{result.kind}", count=count)
+            lines.append(texts("verify.again", records=records, words=texts(f"verify.{name}")))
+    return lines + _difference_lines(result, texts)
 
 
-def _difference_lines(result: VerifyResult) -> list[str]:
+def _difference_lines(result: VerifyResult, texts: Texts) -> list[str]:
     """How records differ from what was sent, and the file that has it."""
-    spelt = [
-        f"          {count} whose {name} the platform writes in another way: {result.file}"
+    lines = [
+        f"{_INDENT}{texts('verify.spelt', count=count, field=name, file=result.file)}"
         for name, count in result.spelling.most_common()
     ]
-    differing = [
-        f"          {count} differ in {name}" for name, count in result.fields.most_common()
-    ]
-    lines = spelt + differing
+    for name, count in result.fields.most_common():
+        lines.append(f"{_INDENT}{texts('verify.field', count=count, field=name)}")
     if result.outcomes["missing"] and result.verdict != "complete":
-        verdict = VERDICTS[result.verdict]
-        lines.append(f"the list of {result.kind} is {verdict}: missing {result.kind} may exist")
+        verdict, kind = VERDICTS[result.verdict], texts(f"kinds.{result.kind}")
+        lines.append(texts("verify.list", kind=kind, verdict=verdict))
     if result.file is not None and any(
         result.outcomes[name] for name in ("differs", "missing", "several")
     ):
-        lines.append(f"each difference: {result.file}")
+        lines.append(texts("verify.file", file=result.file))
     return lines

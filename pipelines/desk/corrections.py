@@ -15,7 +15,7 @@ import xlsxwriter
 from orderbridge.pipelines.desk.plans import Corrections
 from orderbridge.pipelines.import_file.result import WORKBOOK_OPTIONS, write_row
 from orderbridge.sources.files.formulas import escape
-from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
+from orderbridge.sources.texts import english
 
 
 def corrected_rows(corrections: Corrections, typed: Mapping[str, str]) -> list[list[str]]:
@@ -33,7 +33,7 @@ def workbook_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
     content = io.BytesIO()
     with xlsxwriter.Workbook(content, {**WORKBOOK_OPTIONS, "in_memory": True}) as workbook:
         text = workbook.add_format({"num_format": "@"})
-        sheet = workbook.add_worksheet(CORRECTIONS_SHEET)
+        sheet = workbook.add_worksheet(english()("sheet.corrections"))
         for at, row in enumerate([columns, *rows]):
             write_row(sheet, at, [*map(escape, row)], [text] * len(columns))
     return content.getvalue()

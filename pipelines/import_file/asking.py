@@ -19,6 +19,7 @@ import msgspec
 from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.kinds import KindName
 from orderbridge.sources.settings import mappings_folder
+from orderbridge.sources.texts import english
 
 PREFIX: Final = "import:"
 """Begins the ids of these questions."""
@@ -46,16 +47,14 @@ class FileQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         topic: what is asked.
-        text: the question, as it is asked on a terminal.
         about: the column that it is about; empty: the file.
-        values: what the text is made of, by name.
+        values: what its text is made of, by name.
         samples: cells of the column.
         guess: the likeliest field of a column; None: there is none, or it is taken.
         taken: of a column: the fields that others fill.
     """
 
     topic: Topic
-    text: str
     about: str = ""
     values: dict[str, str] = {}
     samples: tuple[str, ...] = ()
@@ -66,6 +65,11 @@ class FileQuestion(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> str:
         """Its name among the questions of the file."""
         return f"{self.topic}/{self.about}" if self.about else self.topic
+
+    @property
+    def text(self) -> str:
+        """The question in English."""
+        return english()(f"ask.{self.topic}", **self.values)
 
     @property
     def answers(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.files.formulas import people_rows
 from orderbridge.sources.kinds import KINDS, NOTIFICATION, PASSWORD_NAME, increment_fields
 from orderbridge.sources.settings import ledger_path
+from orderbridge.sources.texts import Texts, english
 
 FIRST: Final = 200
 """So many changes, and lines of each reason, are data; the others are in the files of the plan."""
@@ -124,14 +125,16 @@ def first_differences(plan: Plan, count: int = FIRST) -> list[dict[str, str]]:
     return [dict(row) for row in islice(rows, count)]
 
 
-def lines_by_reason(plan: Plan, inputs: Inputs | None = None) -> list[LinesByReason]:
+def lines_by_reason(
+    plan: Plan, inputs: Inputs | None = None, texts: Texts | None = None
+) -> list[LinesByReason]:
     """The lines that are not sent or that were rejected, by reason, the most frequent first.
 
-    `inputs` are those that the plan was made of; None: they are opened.
+    `inputs` are those that the plan was made of; None: they are opened. `texts` None: in English.
     """
     found: dict[tuple[str, str, str, str], LinesByReason] = {}
     correctable: dict[int, list[dict[str, Any]]] = {}
-    for line, one in sorted(line_outcomes(plan)):
+    for line, one in sorted(line_outcomes(plan, texts or english())):
         if one.outcome in NEEDS_NOTHING:
             continue
         for field_path, code, words in _problems(one):

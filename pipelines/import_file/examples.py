@@ -16,37 +16,40 @@ from orderbridge.pipelines.import_file.changes import (
 )
 from orderbridge.pipelines.import_file.result import difference_words
 from orderbridge.pipelines.plan.model import OPERATIONS_FILE, Plan
+from orderbridge.sources.texts import Texts
 
 SHOWN: Final = 5
 
 
-def examples(plan: Plan) -> list[str]:
+def examples(plan: Plan, texts: Texts) -> list[str]:
     """The first operations of a plan that are left, then the first differences that it cannot send: five of each."""
     changes, left = first_changes(plan, SHOWN)
-    lines = [_line(one) for one in changes]
+    lines = [_line(one, texts) for one in changes]
     if left > SHOWN:
-        lines.append(
-            f"… and {left - SHOWN} more: the values are in {plan.folder / OPERATIONS_FILE}"
-        )
+        file = plan.folder / OPERATIONS_FILE
+        lines.append(texts("example.more", count=left - SHOWN, file=file))
     for row in first_differences(plan, SHOWN):
-        outcome = row["outcome"].replace("_", " ")
-        lines.append(f"line {row['line']}: {outcome}: {difference_words(row)}")
+        outcome = texts(f"example.{row['outcome']}")
+        words = difference_words(row, texts)
+        lines.append(texts("example.line", line=row["line"], what=outcome, values=words))
     return lines
 
 
-def _line(change: PlannedChange) -> str:
+def _line(change: PlannedChange, texts: Texts) -> str:
     """A request with its line, and of an update the values that it replaces."""
+    values = ", ".join(_value(one, texts) for one in change.values)
+    what = change.record or texts("example.new")
     line = "–" if change.line is None else change.line
-    return f"line {line}: {change.record or 'new'}: {', '.join(map(_value, change.values))}"
+    return texts("example.line", line=line, what=what, values=values)
 
 
-def _value(change: ValueChange) -> str:
+def _value(change: ValueChange, texts: Texts) -> str:
     name, new, old = change.field, _text(change.new), _text(change.old)
     match change.how:
         case "again":
-            return f"{name} {new}, sent again"
+            return texts("example.again", field=name, value=new)
         case "last_sent":  # orders lower what the platform has
-            return f"{name} {new} (last sent: {old})"
+            return texts("example.last_sent", field=name, value=new, old=old)
         case "changed":
             return f"{name} {old} → {new}"
         case "added" if change.new > 0:

@@ -17,7 +17,8 @@ from orderbridge.pipelines.warehouse.ops import last_reads
 from orderbridge.sources.errors import CoverageError
 from orderbridge.sources.kinds import KINDS, KindName
 from orderbridge.sources.settings import ledger_path, legacy_settings, warehouse_path
-from orderbridge.sources.words import duration, number
+from orderbridge.sources.texts import Texts
+from orderbridge.sources.words import duration
 
 
 def pull_list(
@@ -25,6 +26,7 @@ def pull_list(
     max_age_h: float,
     pull: Callable[[PullOptions], PullResult],
     on_reason: Callable[[str], object],
+    texts: Texts,
 ) -> bool:
     """Pulls the list that shows a kind, if it has one and its last read does not do, and returns whether it did.
 
@@ -34,7 +36,7 @@ def pull_list(
         BridgeError: it could not be read, or was held back.
     """
     shown = KINDS[kind].operation.shown_in
-    if shown is None or (reason := pull_reason(kind, shown.name, max_age_h)) is None:
+    if shown is None or (reason := pull_reason(kind, shown.name, max_age_h, texts)) is None:
         return False
     on_reason(reason)
     result = pull(PullOptions((shown.name,)))
@@ -47,19 +49,22 @@ def pull_list(
     return True
 
 
-def pull_reason(kind: KindName, name: str, max_age_h: float) -> str | None:
+def pull_reason(kind: KindName, name: str, max_age_h: float, texts: Texts) -> str | None:
     """Why a list has to be pulled: never read from this host, too long ago, or written since; None if not."""
+    shown = texts(f"kinds.{kind}")
     host, path = legacy_settings().base_url, warehouse_path()
     read = None
     if path.exists():
         with open_warehouse(path) as warehouse:
             read = last_reads(warehouse).get(name)
     if read is None or read.legacy_host != urlsplit(host).netloc:
-        return f"pulling the platform's {name}"
+        return texts("import.pull", kind=shown)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         sent = ledger.sent_since(host, kind, read.started_at.timestamp())
     if sent:
-        return f"pulling the {name}: {number(sent, KINDS[kind].singular)} sent after they were read"
+        return texts("import.pull_sent", kind=shown, sent=texts(f"noun.{kind}", count=sent))
     age_h = (datetime.now(UTC) - read.ended_at).total_seconds() / 3600
     is_new = max_age_h == math.inf or 0 <= age_h <= max_age_h
-    return None if is_new else f"pulling the {name}, read {duration(age_h * 3600)} ago"
+    if is_new:
+        return None
+    return texts("import.pull_old", kind=shown, age=duration(age_h * 3600))

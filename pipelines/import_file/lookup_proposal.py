@@ -55,11 +55,7 @@ class LookupProposal(NamedTuple):
             "found": f"{self.found:,}",
             "lines": f"{self.lines:,}",
         }
-        text = (
-            f"The file has no {' and no '.join(self.lookup.give)}. {self.lookup.path} has them ({ids}): find them by "
-            f"{own} = {theirs}? {self.found:,} of {self.lines:,} lines have a row there."
-        )
-        return FileQuestion(topic="lookup", text=text, values=values)
+        return FileQuestion(topic="lookup", values=values)
 
 
 class _Key(NamedTuple):

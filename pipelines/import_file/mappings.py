@@ -188,7 +188,6 @@ def column_questions(
         FileQuestion(
             topic="column",
             about=name,
-            text=f"Which field of {proposed.kind} does the column {name} fill?",
             values={"kind": proposed.kind, "column": name},
             samples=shown_cells(proposed.kind, name, samples[name]),
             guess=guesses.get(name),
@@ -232,7 +231,6 @@ def _totals_question(lines: Sequence[int]) -> FileQuestion:
         shown += " …"
     return FileQuestion(
         topic="totals",
-        text=f"Lines of totals ({shown}): leave them out?",
         values={"lines": shown},
     )
 

@@ -79,8 +79,4 @@ def _question(name: str, found: Marks, field: str) -> FileQuestion:
         "empty": f"{found.empty:,}",
         "field": field,
     }
-    text = (
-        f"{name} has {found.word} in {values['filled']}, and is empty in {values['empty']}: "
-        f"does {found.word} mean yes for {field}, and an empty cell no?"
-    )
-    return FileQuestion(topic="mark", about=name, text=text, values=values)
+    return FileQuestion(topic="mark", about=name, values=values)

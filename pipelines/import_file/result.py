@@ -20,7 +20,7 @@ import xlsxwriter
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
 from orderbridge.pipelines.plan.alike import CODE as NEARLY_KNOWN
-from orderbridge.pipelines.plan.corrections import ALL_LINES, HASHES_SHEET, hash_cells, row_hash
+from orderbridge.pipelines.plan.corrections import hash_cells, row_hash
 from orderbridge.pipelines.plan.lost_zeros import CODE as ZEROS_LOST
 from orderbridge.pipelines.plan.model import (
     DIFFERENCES_FILE,
@@ -30,14 +30,16 @@ from orderbridge.pipelines.plan.model import (
     file_sha256,
     is_import,
 )
-from orderbridge.pipelines.plan.outcomes import CELLS, DIFFERENCE_SCHEMA, SEPARATOR
+from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA, SEPARATOR
 from orderbridge.pipelines.plan.rejects import RejectsWriter
+from orderbridge.pipelines.plan.wording import problems_in, reason_in
 from orderbridge.pipelines.push.passwords import inputs_of
-from orderbridge.pipelines.push.results import FILE_OF, RESULT_COLUMNS, RESULT_FILES, STATUSES
+from orderbridge.pipelines.push.results import FILE_OF, RESULT_COLUMNS, RESULT_FILES
 from orderbridge.sources.disk import disk_errors, first_free, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import escape, neutralize, people_rows
-from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
+from orderbridge.sources.files.workbook import HASHES_SHEET
+from orderbridge.sources.texts import LANGUAGES, Language, Texts
 
 RESULT_FILE: Final = "result.xlsx"
 LINES_MAX: Final = 100_000
@@ -54,7 +56,7 @@ _WIDTH_MIN: Final = 7
 _WIDTH_MAX: Final = 50
 """Characters of a column; room for the sign of the filter is added."""
 _A4: Final = 9
-_STATUS_COLUMNS: Final = ("line", "status", "reason", "platform's words")
+_STATUS_COLUMNS: Final = ("line", "status", "reason", "platform")
 WORKBOOK_OPTIONS: Final = {
     "constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
 }  # fmt: skip
@@ -79,23 +81,21 @@ class LineOutcome(NamedTuple):
     message: str
     is_to_correct: bool
 
-    @property
-    def status(self) -> str:
-        """The outcome in words."""
-        return STATUSES[self.outcome]
 
-
-def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
+def write_result(
+    plan: Plan, inputs: Inputs | None = None, language: Language | None = None
+) -> Path:
     """Writes the workbook and returns its path. One that a person has changed is kept: the new one gets a number.
 
-    `inputs` are those that the plan was made of; None: they are opened.
+    `inputs` are those that the plan was made of; None: they are opened. `language` None: that of the last workbook.
 
     Raises:
         UsageError: the input or its mapping was changed since it was planned, or a disk error.
     """
     _check_unchanged(plan)
     inputs = inputs or inputs_of(plan)
-    outcomes = dict(line_outcomes(plan))
+    texts = Texts(language or _language(plan.folder))
+    outcomes = dict(line_outcomes(plan, texts))
     if len(outcomes) > LINES_MAX:
         outcomes = {line: one for line, one in outcomes.items() if one.file != "confirmed"}
     hint = "The result of each line is in results/. Free space, then run the same command again."
@@ -105,13 +105,19 @@ def write_result(plan: Plan, inputs: Inputs | None = None) -> Path:
     ):
         made = Path(folder) / RESULT_FILE
         with xlsxwriter.Workbook(made, {**WORKBOOK_OPTIONS, "tmpdir": folder}) as workbook:
-            _write_sheets(workbook, inputs, outcomes)
+            _write_sheets(workbook, inputs, outcomes, texts)
         content = made.read_bytes()
         written = _written(plan.folder)
         path = first_free(plan.folder, RESULT_FILE, lambda path: file_sha256(path) == written)
         write_private(path, content)
-        write_private(plan.folder / IMPORT_MARK, hashlib.sha256(content).hexdigest().encode())
+        mark = f"{hashlib.sha256(content).hexdigest()} {texts.language}"
+        write_private(plan.folder / IMPORT_MARK, mark.encode())
     return path
+
+
+def corrections_sheet_of(plan: Plan) -> str:
+    """The name of the sheet to correct in the last workbook of a plan."""
+    return Texts(_language(plan.folder))("sheet.corrections")
 
 
 def mark_import(plan: Plan) -> None:
@@ -130,8 +136,8 @@ def _check_unchanged(plan: Plan) -> None:
             )
 
 
-def line_outcomes(plan: Plan) -> Iterator[tuple[int, LineOutcome]]:
-    """The outcome of each line, with the fields that the plan names for what is to correct."""
+def line_outcomes(plan: Plan, texts: Texts) -> Iterator[tuple[int, LineOutcome]]:
+    """The outcome of each line, with the fields that the plan names for what is to correct, in a language."""
     faulty = {
         line.line: line
         for line in plan.unsent_lines()
@@ -139,11 +145,15 @@ def line_outcomes(plan: Plan) -> Iterator[tuple[int, LineOutcome]]:
     }
     differences: dict[int, list[str]] = defaultdict(list)
     for row in people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names):
-        differences[int(row["line"])].append(difference_words(row))
+        differences[int(row["line"])].append(difference_words(row, texts))
     is_pushed = (plan.folder / RESULTS_FOLDER / f"{RESULT_FILES[0]}.csv").exists()
     for line, found in _pushed_lines(plan) if is_pushed else _planned_lines(plan):
-        words = "; ".join(filter(None, (found.words, *differences.get(line, ()))))
-        field, code, words = faulty[line][3:] if line in faulty else ("", found.code, words)
+        field, code = "", found.code
+        own = reason_in(texts, found.words)
+        words = "; ".join(filter(None, (own, *differences.get(line, ()))))
+        if line in faulty:
+            field, code, words = faulty[line][3:]
+            words = problems_in(texts, code, words)
         is_to_correct = found.file == "rejected" or line in faulty
         yield (
             line,
@@ -151,10 +161,13 @@ def line_outcomes(plan: Plan) -> Iterator[tuple[int, LineOutcome]]:
         )
 
 
-def difference_words(row: Mapping[str, str]) -> str:
+def difference_words(row: Mapping[str, str], texts: Texts) -> str:
     """Both values of a row of `differences.csv`."""
-    return (
-        f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"
+    return texts(
+        "note.difference",
+        field=row["field"],
+        platform=row["platform_value"],
+        file=row["file_value"],
     )
 
 
@@ -187,21 +200,24 @@ class _Sheet(NamedTuple):
     """A sheet: what it has beside the columns of the file, and its lines.
 
     Attributes:
-        added: names of the columns after those of the file.
+        added: the columns after those of the file.
         lines: the cells of `added` but for the first one, which is the line, by line.
+        is_corrections: whether its rows are corrected and imported.
     """
 
     name: str
     added: Sequence[str]
     lines: Mapping[int, tuple[str, str, str]]
-
-    @property
-    def is_corrections(self) -> bool:
-        """Whether its rows are corrected and imported."""
-        return self.name == CORRECTIONS_SHEET
+    texts: Texts
+    is_corrections: bool = False
 
 
-def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, LineOutcome]) -> None:  # noqa: ANN401 # untyped
+def _write_sheets(
+    workbook: Any,  # noqa: ANN401 # untyped
+    inputs: Inputs,
+    outcomes: Mapping[int, LineOutcome],
+    texts: Texts,
+) -> None:
     text = workbook.add_format({"num_format": "@"})
     formats = _Formats(
         text=text,
@@ -214,10 +230,14 @@ def _write_sheets(workbook: Any, inputs: Inputs, outcomes: Mapping[int, LineOutc
         for line, one in sorted(outcomes.items())
         if one.is_to_correct
     }
-    statuses = {line: (one.status, one.words, one.message) for line, one in outcomes.items()}
-    to_correct = _Sheet(CORRECTIONS_SHEET, REJECT_COLUMNS, corrections)
+    statuses = {
+        line: (texts(f"status.{one.outcome}"), one.words, one.message)
+        for line, one in outcomes.items()
+    }
+    name = texts("sheet.corrections")
+    to_correct = _Sheet(name, REJECT_COLUMNS, corrections, texts, is_corrections=True)
     _write_sheet(workbook.add_worksheet(to_correct.name), to_correct, inputs, formats)
-    all_lines = _Sheet(ALL_LINES, _STATUS_COLUMNS, statuses)
+    all_lines = _Sheet(texts("sheet.all_lines"), _STATUS_COLUMNS, statuses, texts)
     rows = _write_sheet(workbook.add_worksheet(all_lines.name), all_lines, inputs, formats)
     _write_hashes(workbook, rows, text)
 
@@ -250,7 +270,8 @@ def _write_sheet(
     columns = writer.columns
     mapped = inputs.mapping.columns
     paths = {name: {name, *(mapped[name].paths if name in mapped else ())} for name in columns}
-    names = [*map(escape, columns), *sheet.added]
+    added = [sheet.texts(f"sheet.{name}") for name in sheet.added]
+    names = [*map(escape, columns), *added]
     write_row(worksheet, 0, names, [formats.head] * len(names))
     widths = [*map(len, names)]
     own_formats = [formats.text] * len(columns)
@@ -260,7 +281,7 @@ def _write_sheet(
         if at > ROWS_MAX:
             break
         *before, words = sheet.lines[line]
-        own, notes = _own_cells(line, cells, len(columns), note)
+        own, notes = _own_cells(line, cells, len(columns), note, sheet.texts)
         styles = own_formats
         if sheet.is_corrections:
             fields = before[0].split(SEPARATOR)
@@ -278,12 +299,17 @@ def _write_sheet(
     return hashes
 
 
-def _own_cells(line: int, cells: list[str], width: int, note: str) -> tuple[list[str], str]:
+def _own_cells(
+    line: int, cells: list[str], width: int, note: str, texts: Texts
+) -> tuple[list[str], str]:
     """The cells of a row as a sheet can have them, and what has to be said about them."""
     if len(cells) != width:  # other cells may be in its columns than theirs
-        return [""] * width, f"{CELLS}{line} of the file: {' | '.join(cells)}"
+        return [""] * width, f"; {texts('note.cells', line=line, cells=' | '.join(cells))}"
     own = [cell if len(cell) <= _CELL_MAX else "" for cell in cells]
-    return own, note if own == cells else f"{note}; a cell is too long for a sheet"
+    notes = [texts.reworded(note.removeprefix("; "), "note")] if note else []
+    if own != cells:
+        notes.append(texts("note.too_long"))
+    return own, "".join(f"; {one}" for one in notes)
 
 
 def _reason(paths: Set[str], fields: Sequence[str], words: str) -> str:
@@ -324,7 +350,19 @@ def write_row(sheet: Any, at: int, cells: Sequence[str], styles: Sequence[Any]) 
 
 def _written(folder: Path) -> str:
     """Hash of the workbook that was written there last; empty if there is none."""
+    return _mark(folder)[0]
+
+
+def _language(folder: Path) -> Language:
+    """The language of the workbook that was written there last; English if there is none."""
+    written = _mark(folder)[1]
+    return next((one for one in LANGUAGES if one == written), "en")
+
+
+def _mark(folder: Path) -> tuple[str, str]:
+    """What was kept of the last workbook: its hash and its language, which version 0.3 did not keep."""
     try:
-        return (folder / IMPORT_MARK).read_text("ascii", "replace")
+        sha256, _, language = (folder / IMPORT_MARK).read_text("ascii", "replace").partition(" ")
     except OSError:
-        return ""
+        return "", ""
+    return sha256, language

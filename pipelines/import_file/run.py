@@ -53,16 +53,14 @@ from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.settings import check_before_writes, ledger_path, legacy_settings
+from orderbridge.sources.texts import Language, Texts, english
 
 Passwords = Literal["mail", "file"]
 Phase = Literal["read", "pull", "plan", "push", "verify"]
 """What an import is doing, in this order; a list is pulled again before the verification."""
 MAX_AGE_H: Final = 1.0
 """Hours for which customers that were read decide what is new. The push looks each one up again before it creates."""
-_PASSWORDS: Final = FileQuestion(
-    topic="passwords",
-    text="New customers need a password: mail (the platform mails it to each) or file (kept for you in passwords.csv)",
-)
+_PASSWORDS: Final = FileQuestion(topic="passwords")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +90,8 @@ class ImportSteps:
         on_plan: called with a new plan.
         on_step: called with the name of a step and what it does.
         ask: asks a person about the file.
+        texts: in which the steps are worded.
+        language: of the workbook; None: that of the last one of the plan, or English.
     """
 
     pull: Callable[[PullOptions], PullResult]
@@ -101,6 +101,8 @@ class ImportSteps:
     on_plan: Callable[[PlanResult], object] = lambda made: None
     on_step: OnStep = lambda step, text: None
     ask: Ask = nobody
+    texts: Texts = field(default_factory=english)
+    language: Language | None = None
 
 
 @dataclass(slots=True)
@@ -200,7 +202,8 @@ class Import:
             return
         outcomes = self.made.manifest.outcomes
         if outcomes.get("rejected") or outcomes.get("held"):
-            self.workbook = write_result(Plan(self.made.folder), self.made.inputs)
+            plan = Plan(self.made.folder)
+            self.workbook = write_result(plan, self.made.inputs, self.steps.language)
 
     def _choose_mapping(self) -> None:
         """Finds the mapping that was kept for such a file, or makes and keeps a new one.
@@ -243,8 +246,11 @@ class Import:
         if answered != kept:
             path = keep_mapping(answered)
             kept = load(path, options.kind, lookups)
-        sheet = f", of the sheet {kept.read_options.sheet}" if kept.read_options.sheet else ""
-        self.steps.on_step("mapping", f"the columns are read as in {path}{sheet}")
+        sheet, texts = kept.read_options.sheet, self.steps.texts
+        text = texts("import.mapping", file=path)
+        if sheet:
+            text = texts("import.mapping_sheet", file=path, sheet=sheet)
+        self.steps.on_step("mapping", text)
         passwords = self._passwords(kept, interview)
         self.options = replace(options, mapping=path, lookups=lookups, passwords=passwords)
 
@@ -265,9 +271,10 @@ class Import:
         options = replace(options, passwords=self._passwords(mapping, interview))
         mapping = inputs.with_currencies(mapping).with_passwords(options.passwords)
         path = keep_mapping(mapping)
+        texts = self.steps.texts
         lines = [
-            f"the columns are read as follows, the next time too; to change that, edit {path}",
-            *mapping.explain(),
+            texts("import.new_mapping", file=path),
+            *mapping.explain(texts("import.ignored")),
         ]
         self.steps.on_step("mapping", "\n  ".join(lines))
         lookups = allowed_lookups(path, file, options.lookups)
@@ -287,8 +294,7 @@ class Import:
         if plan is None:
             return None
         _check_passwords(plan, self.options.passwords)
-        text = f"an earlier import of this file has not ended: going on with {plan.folder}"
-        self.steps.on_step("resume", text)
+        self.steps.on_step("resume", self.steps.texts("import.resume", folder=plan.folder))
         return plan
 
     def _new_plan(self, given: Path | None) -> Plan:
@@ -317,7 +323,7 @@ class Import:
             self.steps.on_phase("pull")
             self.steps.on_step("pull", reason)
 
-        return pull_list(self.options.kind, max_age_h, self.steps.pull, on_reason)
+        return pull_list(self.options.kind, max_age_h, self.steps.pull, on_reason, self.steps.texts)
 
     def _accept_currency(self, error: OtherCurrency) -> None:
         """Takes a kept mapping with the other currency, if a person says that it is right.
@@ -332,11 +338,7 @@ class Import:
         columns = dict(mapping.columns)
         for name, change in error.columns.items():
             values = {"column": name, "found": change.found, "before": change.named}
-            text = (
-                f"{name}: amounts in {change.found}, before in {change.named}. "
-                f"Are the platform's amounts in {change.found}?"
-            )
-            question = FileQuestion(topic="currency", about=name, text=text, values=values)
+            question = FileQuestion(topic="currency", about=name, values=values)
             if self.interview.ask_one(question) != YES:
                 raise error
             formats = replace(columns[name].formats, currency=change.found)
@@ -350,7 +352,7 @@ class Import:
             try:
                 if inputs is not None:
                     keep_records(inputs)
-                result.file = self.workbook = write_result(result.plan, inputs)
+                result.file = self.workbook = write_result(result.plan, inputs, self.steps.language)
             except UsageError as error:
                 result.error = error
             # what somebody else created is not in the list that was read before
@@ -423,7 +425,7 @@ def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions
         hint = f"Nothing was sent. Read {plan.folder / 'summary.md'}, then run the same command with a higher number."
         raise UsageError(f"{describe_plan(plan)}, more than --confirm {options.confirm}", hint)
     is_given = options.confirm is not None or (options.agreed and manifest.environment == "sandbox")
-    if not is_given and manifest.operations and not steps.agree(plan, examples(plan)):
+    if not is_given and manifest.operations and not steps.agree(plan, examples(plan, steps.texts)):
         option = f"--confirm {left}" if manifest.environment == "production" else "--yes"
         hint = f"To send it, run the same command with {option}. {plan.folder} has it, and may be removed."
         raise UsageError(describe_plan(plan), hint)

@@ -52,6 +52,5 @@ def with_units(
 
 
 def _question(name: str, unit: str, field: str) -> FileQuestion:
-    text = f"{name}: all numbers have {unit}. Are the platform's values of {field} in {unit}?"
     values = {"column": name, "unit": unit, "field": field}
-    return FileQuestion(topic="unit", about=name, text=text, values=values)
+    return FileQuestion(topic="unit", about=name, values=values)

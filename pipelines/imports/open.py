@@ -27,12 +27,17 @@ from orderbridge.sources.files import ReadOptions, SourceTable, open_table
 from orderbridge.sources.files.formulas import UnescapedTable
 from orderbridge.sources.inputs import paths, required, violations
 from orderbridge.sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
+from orderbridge.sources.texts import everywhere
 from orderbridge.sources.words import listed, number
 
 _READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-row|sheet)\b")
 ERP_CODE: Final = "erpCode"
 REJECT_COLUMNS: Final = ("line", "field", "code", "words")
 """The columns that a reject file has after those of the input; a name that was taken has a number."""
+_REJECT_COLUMNS: Final = tuple(
+    zip(*(everywhere(f"sheet.{name}") for name in REJECT_COLUMNS), strict=True)
+)
+"""The same in each language, as a workbook has them."""
 
 
 def open_inputs(
@@ -184,11 +189,16 @@ def count_reject_columns(columns: Sequence[str], mapping: Mapping | None = None)
         mapping is not None and set(last) <= mapping.columns.keys()
     ):
         return 0
-    is_reject_file = all(
-        column == name or (column.startswith(f"{name}_") and column[len(name) + 1 :].isdecimal())
-        for name, column in zip(REJECT_COLUMNS, last, strict=True)
-    )
+    is_reject_file = any(_are_named(last, names) for names in _REJECT_COLUMNS)
     return len(REJECT_COLUMNS) if is_reject_file else 0
+
+
+def _are_named(columns: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether columns have these names; a name that was taken has a number."""
+    return all(
+        column == name or (column.startswith(f"{name}_") and column[len(name) + 1 :].isdecimal())
+        for name, column in zip(names, columns, strict=True)
+    )
 
 
 def own_columns(table: SourceTable, mapping: Mapping | None = None) -> tuple[str, ...]:

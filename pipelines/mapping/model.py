@@ -188,10 +188,10 @@ class Mapping:
             or (send is None and name == "stock" and semantics.get(name) == "set")
         )
 
-    def explain(self) -> list[str]:
+    def explain(self, ignored: str = "ignored") -> list[str]:
         """One line per column and lookup, aligned: the columns and the fields that they fill."""
         targets = {
-            name: f"→ {', '.join(column.paths)}" if column.field else "ignored"
+            name: f"→ {', '.join(column.paths)}" if column.field else ignored
             for name, column in self.columns.items()
         } | dict.fromkeys(self.unknown, "matches no field")
         targets |= {name: f"may be {path}: not proven" for name, path in self.doubtful.items()}

@@ -15,12 +15,12 @@ from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions, RejectedRow, Row, open_table
-from orderbridge.sources.files.workbook import CORRECTIONS_SHEET
+from orderbridge.sources.files.workbook import HASHES_SHEET, corrections_sheet
+from orderbridge.sources.texts import everywhere
 from orderbridge.sources.words import listed
 
-ALL_LINES: Final = "all lines"
-HASHES_SHEET: Final = "check"
-"""The hidden sheet: a header, and the hashes of the rows of `all lines`."""
+ALL_LINES: Final = everywhere("sheet.all_lines")
+"""The names of the sheet in all languages."""
 _HASH_BYTES: Final = 8
 _HASHES_A_CELL: Final = 1_000
 """Hashes that share a cell, which holds twice as much: a cell for each would take as long as a column of the rows."""
@@ -45,7 +45,10 @@ def check_all_lines(inputs: Inputs, file: Path) -> None:
         UsageError: something was typed there; nothing of it would be imported.
     """
     table = inputs.table
-    if not table.is_excerpt or not {ALL_LINES, HASHES_SHEET} <= {*table.format.sheets}:
+    sheets = table.format.sheets
+    all_lines = next((name for name in ALL_LINES if name in sheets), None)
+    corrections = corrections_sheet(sheets)
+    if not table.is_excerpt or all_lines is None or HASHES_SHEET not in sheets:
         return
     written: set[str] = set()
     for row in _rows(file, HASHES_SHEET):
@@ -53,16 +56,16 @@ def check_all_lines(inputs: Inputs, file: Path) -> None:
     own = len(table.columns) - len(REJECT_COLUMNS)
     changed = [
         _name(row, own)
-        for row in _rows(file, ALL_LINES)
+        for row in _rows(file, all_lines)
         if any(row.cells[:own]) and row_hash(row.cells[:own]) not in written
     ]
     if not changed:
         return
     raise UsageError(
-        f"{file.name}: cells of the sheet `{ALL_LINES}` were changed, and only `{CORRECTIONS_SHEET}` is imported: "
+        f"{file.name}: cells of the sheet `{all_lines}` were changed, and only `{corrections}` is imported: "
         f"{listed(changed)}",
-        f"Type these corrections into `{CORRECTIONS_SHEET}`, or, for a line that is not there, import it in a file of "
-        f"its own. Then delete the sheet `{ALL_LINES}`, save the workbook, and run the same command again.",
+        f"Type these corrections into `{corrections}`, or, for a line that is not there, import it in a file of "
+        f"its own. Then delete the sheet `{all_lines}`, save the workbook, and run the same command again.",
     )
 
 

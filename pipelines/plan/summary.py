@@ -17,7 +17,9 @@ from orderbridge.pipelines.ledger.model import FINAL_STATES, STATES, State
 from orderbridge.pipelines.plan import model
 from orderbridge.pipelines.plan.model import Manifest, PasswordSource
 from orderbridge.pipelines.plan.outcomes import NEEDS_NOTHING, Reason
+from orderbridge.pipelines.plan.wording import problem_in, reason_in
 from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.texts import Texts, english
 from orderbridge.sources.words import VERDICTS, format_time, render_text
 
 MAX_JUMPS: Final = 20
@@ -59,12 +61,14 @@ def summary(
     sent: Mapping[State, int] = {},
     *,
     is_file: bool = True,
+    texts: Texts | None = None,
 ) -> str:
-    """The text of the summary; for a terminal local times and no ids of runs.
+    """The text of the summary; for a terminal local times and no ids of runs, and in the language of `texts`.
 
     `folder` is that of the plan in the commands to run next: `Path()` if they are run in it, None for no commands.
     `sent`: number of its operations in each state, if it was pushed before.
     """
+    texts = texts or english()
     return render_text(
         "orderbridge.pipelines.plan",
         "summary.md.j2",
@@ -81,6 +85,11 @@ def summary(
         verdicts=VERDICTS,
         minute=_utc_minute if is_file else _local_time,
         quote=lambda path: shlex.quote(str(path)),
+        t=texts,
+        lookups=", ".join(Path(file.path).name for file in manifest.lookups),
+        rejected=lambda reason: problem_in(texts, reason.code, reason.words),
+        skipped=lambda reason: reason_in(texts, reason.words),
+        suspicious=lambda reason: texts(f"suspicious.{reason.code}", field=reason.field),
     )
 
 

@@ -1,6 +1,6 @@
 """Values that are valid but rarely meant: pointed out in the summary before anything is sent.
 
-In: tables of inputs to send, a JSON text per field; what a decider finds; the words by code of `suspicious.toml`. Out:
+In: tables of inputs to send, a JSON text per field; what a decider finds; the patterns of `suspicious.toml`. Out:
 for each kind of suspicious value its number and first lines.
 """
 
@@ -17,13 +17,14 @@ import pyarrow.compute as pc
 
 from orderbridge.pipelines.mapping.cells import ADDRESS
 from orderbridge.pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
+from orderbridge.sources.texts import english
 
 _Check = Callable[[pa.Array], pa.Array]
 
 
 @cache
-def _kinds() -> dict[str, dict[str, str]]:
-    """Words and pattern by code."""
+def _patterns() -> dict[str, str]:
+    """The pattern of each code that texts of any field can have."""
     return tomllib.loads(
         files("orderbridge.pipelines.plan").joinpath("suspicious.toml").read_text("utf-8")
     )
@@ -31,7 +32,7 @@ def _kinds() -> dict[str, dict[str, str]]:
 
 def pattern_of(code: str) -> str:
     """The pattern of a code, for JSON texts of any field."""
-    return _kinds()[code]["pattern"]
+    return _patterns()[code]
 
 
 def _numbers(texts: pa.Array) -> pa.Array:
@@ -84,7 +85,7 @@ class SuspiciousValues:
         lines = pa.array(first_of(table["lines"].combine_chunks()))
         is_zero = pc.match_substring_regex(table["path"].combine_chunks(), "/0(/|$)")
         self.count("", "zero_id", lines.filter(is_zero))
-        patterns = {code: kind["pattern"] for code, kind in _kinds().items() if "pattern" in kind}
+        patterns = _patterns()
         for name in table.drop_columns(["lines", "path"]).column_names:
             texts = table[name].combine_chunks()
             is_hit = pc.fill_null(
@@ -112,7 +113,7 @@ class SuspiciousValues:
     def count(self, field: str, code: str, lines: pa.Array) -> None:
         """Adds lines with a suspicious value, in a field or as a whole."""
         if len(lines):
-            words = _kinds()[code]["words"].format(field=field)
+            words = english()(f"suspicious.{code}", field=field)
             known = self._reasons.get((field, code), Reason(field, code, words, 0, []))
             first = [*known.first, *lines.slice(0, FIRST_LINES).to_pylist()][:FIRST_LINES]
             self._reasons[field, code] = known._replace(lines=known.lines + len(lines), first=first)

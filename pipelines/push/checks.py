@@ -31,7 +31,7 @@ from orderbridge.sources.settings import (
     legacy_settings,
     public_v1_settings,
 )
-from orderbridge.sources.words import number
+from orderbridge.sources.texts import Texts, english
 
 
 def open_plan(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None]:
@@ -144,37 +144,36 @@ def operations_left(plan: Plan) -> tuple[int, int]:
     return left, left - counts.get("planned", 0)
 
 
-def describe_plan(plan: Plan) -> str:
+def describe_plan(plan: Plan, texts: Texts | None = None) -> str:
     """What a push of the plan would send, and what it would not: of one that was begun, what is left."""
-    manifest, kind = plan.manifest, KINDS[plan.kind]
+    texts = texts or english()
+    manifest = plan.manifest
     count, (left, doubts) = manifest.operations, operations_left(plan)
-    # a variant may need two requests
-    what = (
-        f"{number(count, 'request')} for {kind.name}"
-        if kind.is_update
-        else number(count, kind.singular, kind.name)
-    )
-    part = "" if left == count else f"{left} of "
-    text = (
-        f"{part}{what} would {'still ' if part or doubts else ''}be sent to {host_now(manifest)} "
-    )
-    text += f"({manifest.environment})"
+    what = texts(f"noun.{plan.kind}", count=count)
+    if KINDS[plan.kind].is_update:  # a variant may need two requests
+        requests = texts("noun.requests", count=count)
+        what = texts("agree.requests", requests=requests, kind=texts(f"kinds.{plan.kind}"))
+    if left != count:
+        what = texts("agree.part", left=left, what=what)
+    code = "agree.still" if left != count or doubts else "agree.would"
+    target = f"{host_now(manifest)} ({manifest.environment})"
+    text = texts(code, count=count, what=what, target=target)
     if doubts:
-        text += f", {doubts} of them with unknown outcome: only where that is safe"
+        text += texts("agree.doubts", count=doubts)
     if manifest.messages:
-        text += f", and the platform would send {number(min(manifest.messages, left), 'message')} to customers"
-    return "; ".join(filter(None, (text, _rest(manifest))))
+        messages = texts("noun.messages", count=min(manifest.messages, left))
+        text += texts("agree.messages", messages=messages)
+    return "; ".join(filter(None, (text, _rest(manifest, texts))))
 
 
-def _rest(manifest: Manifest) -> str:
+def _rest(manifest: Manifest, texts: Texts) -> str:
     """What is not sent, and what has to be looked at, in numbers."""
-    rejected, held = (manifest.outcomes.get(name, 0) for name in ("rejected", "held"))
     counts = {
-        f"{number(rejected, 'line')} rejected": rejected,
-        f"{number(held, 'line')} held": held,
-        number(manifest.suspicious, "suspicious value"): manifest.suspicious,
+        "agree.rejected": manifest.outcomes.get("rejected", 0),
+        "agree.held": manifest.outcomes.get("held", 0),
+        "noun.suspicious": manifest.suspicious,
     }
-    return ", ".join(words for words, count in counts.items() if count)
+    return ", ".join(texts(code, count=count) for code, count in counts.items() if count)
 
 
 def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:

@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, Self
 
 from orderbridge.pipelines.ledger.model import LedgerRow
 from orderbridge.pipelines.plan.model import Manifest, Plan, is_import
+from orderbridge.sources.texts import Texts, english
 from orderbridge.sources.words import format_time
 
 Action = Literal["again", "wait", "resend", "plan_again", "answer", "read"]
@@ -89,53 +91,59 @@ class NextSteps:
             operation: that it is about; None: all that need it.
         """
         if action == "wait":
-            time = format_time(at)
-            return Step(f"run it again from {time} on", self.again, "wait", {"time": time})
+            return Step("wait", self.again, {"time": format_time(at)})
         if action == "resend":
-            words = "not found on the platform; to send it again"
-            return Step(words, f"{self.again} --resend", "resend")
+            return Step("resend", f"{self.again} --resend")
         if action == "plan_again":
-            verb = "plan" if self.plan_again.startswith("orderbridge plan ") else "run"
-            code = "plan_again" if verb == "plan" else "again"
-            return Step(f"{verb} it again", self.plan_again, code)
+            is_plan = self.plan_again.startswith("orderbridge plan ")
+            return Step("plan_again" if is_plan else "again", self.plan_again)
         if action == "answer":
             return answer_step(self.plan_id, operation)
-        return Step("run it again", self.again, "again")
+        return Step("again", self.again)
 
 
 class Step(NamedTuple):
     """What to do, and the command that does it.
 
     Attributes:
-        words: what to do.
+        code: what to do.
         command: that does it; empty where a person does it by hand.
-        code: which step it is; empty where nobody tells them apart.
-        values: what the words are made of, by name.
+        values: what its text is made of.
     """
 
-    words: str
+    code: str
     command: str = ""
-    code: str = ""
-    values: Mapping[str, str] = {}  # of a tuple, never changed
+    values: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def words(self) -> str:
+        """What to do, in English."""
+        return self.words_in(english())
+
+    def words_in(self, texts: Texts) -> str:
+        """What to do."""
+        return texts(f"step.{self.code}", **self.values)
 
     def __str__(self) -> str:
         return f"{self.words}: {self.command}"
 
+    def lines_in(self, texts: Texts) -> list[str]:
+        """For a terminal: the command can be copied."""
+        line = texts("step.next", words=self.words_in(texts))
+        return [f"{line}:", f"  {self.command}"] if self.command else [line]
+
     @property
     def lines(self) -> list[str]:
-        """For a terminal: the command can be copied."""
-        if not self.command:
-            return [f"next: {self.words}"]
-        return [f"next: {self.words}:", f"  {self.command}"]
+        """The same in English."""
+        return self.lines_in(english())
 
 
 def answer_step(plan_id: str, operation: int | None) -> Step:
     """What ends an operation that only a person can end, whether its plan is there or not. None: several."""
     if operation is None:
-        return Step("look on the platform, then answer", "orderbridge questions", "answer")
+        return Step("answer", "orderbridge questions")
     question = f"write:{plan_id[:_ID_DIGITS]}/{operation}"
-    words = "look on the platform, then answer landed, not_landed or abandon"
-    return Step(words, f"orderbridge answer {question} landed", "answer_one")
+    return Step("answer_one", f"orderbridge answer {question} landed")
 
 
 def plan_command(manifest: Manifest) -> str:

@@ -10,12 +10,10 @@ import heapq
 import math
 import os
 import shutil
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
-from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -43,13 +41,25 @@ _DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values")
 """Of `in_doubt.csv`: with what was sent."""
 LEFT_OUT: Final = ("unchanged", "exists_same", "merged")
 """Outcomes of lines that need nothing."""
-_OUTCOMES: Final = tomllib.loads(
-    files("orderbridge.pipelines.push").joinpath("outcomes.toml").read_text("utf-8")
-)
-STATUSES: Final[dict[str, str]] = {outcome: words for outcome, (_, words) in _OUTCOMES.items()}
-"""What became of a line, in words."""
-FILE_OF: Final[dict[str, str]] = {outcome: file for outcome, (file, _) in _OUTCOMES.items()}
-"""The file that has a line, by outcome."""
+FILE_OF: Final = {
+    "confirmed": "confirmed",
+    "unchanged": "confirmed",
+    "exists_same": "confirmed",
+    "merged": "confirmed",
+    "rejected": "rejected",
+    "in_doubt": "in_doubt",
+    "conflict": "in_doubt",
+    "abandoned": "in_doubt",
+    "exists_differs": "unsent",
+    "exists_now": "unsent",
+    "superseded": "unsent",
+    "held": "unsent",
+    "ambiguous": "unsent",
+    "skipped": "unsent",
+    "blocked": "unsent",
+    "not_sent": "unsent",
+}
+"""The file that has a line, by outcome. What was given up is in `unsent` if it was never sent."""
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 """Files by severity. Among operations in doubt, one that waits for a person is more severe than a repeatable one."""
 
@@ -249,9 +259,7 @@ class ResultsWriter:
         withheld = self.withheld.get(row.id) if row.state in ("planned", "in_doubt") else None
         if withheld is not None and row.state == "planned":
             outcome = withheld.outcome
-        file = (
-            "unsent" if row.state == "abandoned" and row.doubt_at is None else _OUTCOMES[outcome][0]
-        )
+        file = "unsent" if row.state == "abandoned" and row.doubt_at is None else FILE_OF[outcome]
         failures = f"failed {row.attempts} times" if is_open and row.attempts > 1 else ""
         action, at = self._action(operation, row, withheld)
         step = ""
@@ -302,7 +310,7 @@ def _unsent_result(line: LineResult) -> _Result:
         f"{line.field}: "
     )  # a column may have the field's name
     words = line.words if is_named or not line.words else f"{line.field}: {line.words}"
-    return _Result(_OUTCOMES[line.outcome][0], line.outcome, ("", "", "", "", line.code, words, ""))
+    return _Result(FILE_OF[line.outcome], line.outcome, ("", "", "", "", line.code, words, ""))
 
 
 def _writing(folder: Path) -> AbstractContextManager[None]:

@@ -8,7 +8,7 @@ capped; text files have no such limit.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import merge
@@ -45,6 +45,7 @@ from orderbridge.sources.files.row_shape import RowShape
 from orderbridge.sources.files.sheet_cells import CellKind, SheetColumn, column_of
 from orderbridge.sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml
 from orderbridge.sources.files.unusual_rows import unusual_rows
+from orderbridge.sources.texts import everywhere
 
 HEAD_ROWS: Final = 2_000
 _BLOCK_ROWS: Final = 4_096
@@ -63,8 +64,23 @@ _DAMAGED: Final = (
 )  # fmt: skip
 """What reading a damaged archive raises."""
 _DEFAULT: Final = CellRules()
-CORRECTIONS_SHEET: Final = "to correct"
-"""The sheet of rejected rows in a `result.xlsx`: it is read whatever the options, which are those of the first file."""
+CORRECTIONS_SHEETS: Final = everywhere("sheet.corrections")
+"""The names of the sheet of rejected rows in a `result.xlsx`: it is read whatever the options, which are those of the
+first file."""
+HASHES_SHEET: Final = "check"
+"""A hidden sheet that each `result.xlsx` has."""
+
+
+def corrections_sheet(names: Collection[str]) -> str | None:
+    """The sheet of rejected rows among the sheets of a workbook; None if it is no `result.xlsx`.
+
+    A name in another language than English could be a person's own, and counts beside the hidden sheet only.
+    """
+    english, *others = CORRECTIONS_SHEETS
+    if english in names:
+        return english
+    found = [name for name in others if name in names and HASHES_SHEET in names]
+    return found[0] if found else None
 
 
 def open_workbook(source: InputFile, options: ReadOptions) -> SheetTable:
@@ -79,11 +95,9 @@ def open_workbook(source: InputFile, options: ReadOptions) -> SheetTable:
             xml = WorkbookXml(archive, source.name)
             source.file.seek(0)
             with CalamineWorkbook.from_filelike(source.file) as workbook:
-                if (
-                    options.sheet not in workbook.sheet_names
-                    and CORRECTIONS_SHEET in workbook.sheet_names
-                ):
-                    options = ReadOptions(sheet=CORRECTIONS_SHEET, totals=options.totals)
+                corrections = corrections_sheet(workbook.sheet_names)
+                if options.sheet not in workbook.sheet_names and corrections is not None:
+                    options = ReadOptions(sheet=corrections, totals=options.totals)
                 name, scan = _choose_sheet(workbook, xml, options.sheet)
                 return _table(
                     workbook.get_sheet_by_name(name), scan, tuple(workbook.sheet_names), options

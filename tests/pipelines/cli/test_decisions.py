@@ -27,6 +27,7 @@ from orderbridge.pipelines.warehouse.reviews import (
     write_reviews,
 )
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.texts import english
 from tests.pipelines.bridge import Bridge, Done, command
 
 RULE = "customers.erp_code_duplicate"
@@ -291,7 +292,9 @@ def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
     monkeypatch: pytest.MonkeyPatch, environment: str, typed: str, is_agreed: bool
 ) -> None:
     plan: Any = SimpleNamespace(folder="plan-1", manifest=SimpleNamespace(environment=environment))
-    monkeypatch.setattr("orderbridge.pipelines.push.checks.describe_plan", lambda _: "17 customers")
+    monkeypatch.setattr(
+        "orderbridge.pipelines.push.checks.describe_plan", lambda *_: "17 customers"
+    )
     monkeypatch.setattr("orderbridge.pipelines.push.checks.operations_left", lambda _: (17, 0))
     answers: list[object] = []
     ask = click.Command("ask", callback=lambda: answers.append(push.agree(plan, ["Ana \x1b[2J"])))
@@ -309,9 +312,9 @@ def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
 
 def test_lines_of_totals_and_passwords_are_asked_for() -> None:
     answers: list[object] = []
-    totals = FileQuestion(topic="totals", text="Lines of totals (7, 9): leave them out?")
-    passwords = FileQuestion(topic="passwords", text="New customers need a password")
-    asks = click.Command("ask", callback=lambda: answers.append(ask([totals, passwords])))
+    totals = FileQuestion(topic="totals", values={"lines": "7, 9"})
+    questions = [totals, FileQuestion(topic="passwords")]
+    asks = click.Command("ask", callback=lambda: answers.append(ask(questions, english())))
     shown = CliRunner().invoke(asks, input="\nfile\n").stderr
     assert "Lines of totals (7, 9): leave them out? [Y/n]: " in shown
     CliRunner().invoke(asks, input="n\nmail\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,16 @@ from openpyxl.worksheet.worksheet import Worksheet
 from orderbridge.pipelines.cli.push import refresh_workbook
 from orderbridge.pipelines.import_file import result as writing
 from orderbridge.pipelines.import_file.mappings import keep_mapping
+from orderbridge.pipelines.import_file.result import write_result
 from orderbridge.pipelines.import_file.run import ImportResult
 from orderbridge.pipelines.mapping import MappedColumn, Mapping
 from orderbridge.pipelines.plan.rejects import CODES_FILE
 from orderbridge.pipelines.push.model import PushOptions
 from orderbridge.pipelines.push.resolutions import Answers
-from orderbridge.pipelines.push.results import STATUSES
 from orderbridge.pipelines.push.settle import settle
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
+from orderbridge.sources.texts import Texts, english
 from tests.pipelines.import_file.desk import Desk
 from tests.pipelines.push.plans import outcomes
 
@@ -44,11 +46,11 @@ def workbook(made: ImportResult) -> openpyxl.Workbook:
     return openpyxl.load_workbook(made.file)
 
 
-def correct(file: Path | None, column: str, texts: dict[str, str]) -> None:
+def correct(file: Path | None, column: str, texts: dict[str, str], name: str = CORRECT) -> None:
     """Types texts into a column of the sheet of corrections, by the code in the first one, and saves the workbook."""
     assert file is not None
     book = openpyxl.load_workbook(file)
-    sheet = book[CORRECT]
+    sheet = book[name]
     at = cells(sheet)[0].index(column)
     for row in sheet.iter_rows(min_row=2):
         for cell in row:
@@ -137,7 +139,7 @@ def test_a_customer_with_other_values_has_both_in_its_row(desk: Desk) -> None:
     )
     assert row[3:6] == [
         "2",
-        STATUSES["exists_differs"],
+        english()("status.exists_differs"),
         "firstName Ana on the platform, '=Eva in the file",
     ]
 
@@ -182,7 +184,7 @@ def test_the_workbook_follows_answers_and_pushes(desk: Desk) -> None:
     first = desk.run(
         desk.write(text, "articulos.csv"), "variants", PushOptions(agreed=True, concurrency=1)
     )
-    assert [row[5] for row in rows_of(first, "all lines")] == [STATUSES["in_doubt"]] * 3
+    assert [row[5] for row in rows_of(first, "all lines")] == [english()("status.in_doubt")] * 3
     assert rows_of(first) == [], "what may have arrived is not to be corrected"
     desk.at.platform.set_faults({})
     doubts = [row.id for row in desk.at.rows(first.plan.folder) if row.state == "in_doubt"]
@@ -324,3 +326,67 @@ def test_texts_that_lost_letters_and_are_confirmed_are_sent_again_every_night(de
     again = desk.run(file, "variants", **options)
     assert (again.exit_code, again.push.lines["unsent", "held"]) == (5, 1), "the new text alone"
     assert again.push.states == {"confirmed": 2}
+
+
+SPANISH = Texts("es")
+TWO = "Código;Nombre;Correo\n00001;Ana;ana@example.test\n00002;Eva;\n00003;Luz;luz\n"
+
+
+def in_spanish(desk: Desk) -> None:
+    steps = replace(desk.steps(), language="es", texts=SPANISH)
+    desk.steps = lambda: steps  # type: ignore[method-assign]
+
+
+def test_a_workbook_in_spanish_is_corrected_and_imported_like_any_other(desk: Desk) -> None:
+    in_spanish(desk)
+    first = desk.run(desk.write(TWO))
+    assert workbook(first).sheetnames == ["por corregir", "todas las líneas", "check"]
+    header, missing, wrong = cells(workbook(first)["por corregir"])
+    assert header == ["Código", "Nombre", "Correo", "línea", "campo", "código", "motivo"]
+    assert missing[3:] == ["3", "email", "required", "Correo: falta: es obligatorio"]
+    assert wrong[6].startswith("Correo «luz»: el correo no es válido")
+    statuses = [row[4] for row in cells(workbook(first)["todas las líneas"])]
+    assert statuses == ["estado", "confirmada", "rechazada", "rechazada"]
+    assert desk.said[0].splitlines()[0].startswith("mapping: las columnas se leen así")
+    assert (
+        (first.plan.folder / "rejects.csv")
+        .read_text("cp1252")
+        .splitlines()[1]
+        .endswith("Correo: is required")
+    )
+    mails = {"00002": "eva@example.test", "00003": "luz@example.test"}
+    correct(first.file, "Correo", mails, "por corregir")
+    assert first.file is not None
+    again = desk.run(first.file)
+    assert (again.exit_code, again.push.states) == (0, {"confirmed": 2})
+    assert sorted(desk.at.codes()) == ["00001", "00002", "00003"]
+
+
+def test_what_was_typed_into_the_spanish_sheet_of_all_lines_is_named(desk: Desk) -> None:
+    in_spanish(desk)
+    first = desk.run(desk.write(TWO))
+    correct(first.file, "Correo", {"00002": "eva@example.test"}, "todas las líneas")
+    assert first.file is not None
+    with pytest.raises(
+        UsageError, match="`todas las líneas` were changed, and only `por corregir`"
+    ):
+        desk.run(first.file)
+
+
+def test_a_sheet_of_a_person_is_not_taken_for_corrections(desk: Desk) -> None:
+    book = openpyxl.Workbook()
+    book.active.title = "por corregir"
+    book.active.append(["nada"])
+    sheet = book.create_sheet("Artículos")
+    for row in (["productId", "variantId", "sku"], ["1", "1001", "00038"]):
+        sheet.append(row)
+    book.save(file := desk.at.folder / "articulos.xlsx")
+    assert desk.run(file, "variants", sheet="Artículos").push.states == {"confirmed": 1}
+    assert desk.run(file, "variants").push.states == {}
+
+
+def test_a_workbook_that_is_written_again_keeps_its_language(desk: Desk) -> None:
+    in_spanish(desk)
+    first = desk.run(desk.write(TWO))
+    assert write_result(first.plan) == first.file
+    assert workbook(first).sheetnames[0] == "por corregir"

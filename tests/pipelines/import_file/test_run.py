@@ -31,6 +31,7 @@ from orderbridge.pipelines.reporting.status import read_status
 from orderbridge.sandbox.state import State
 from orderbridge.sources.errors import Unreachable, UsageError
 from orderbridge.sources.files.formulas import people_rows
+from orderbridge.sources.texts import english
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 from tests.pipelines.push.plans import outcomes, patch, place
 
@@ -38,7 +39,7 @@ CODES = [f"{n:05d}" for n in range(1, 7)]
 
 
 def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> None:
-    assert lists.pull_reason("customers", "customers", 1.0)
+    assert lists.pull_reason("customers", "customers", 1.0, english())
     result = desk.run(desk.write())
     assert (result.exit_code, desk.at.codes()) == (0, CODES)
     assert desk.done == ["pull", "plan", "push", "pull"]
@@ -55,7 +56,7 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
         with mock.patch.object(
             lists, "datetime", mock.Mock(wraps=datetime, now=lambda _, now=now: now)
         ):
-            assert bool(lists.pull_reason("customers", "customers", age_h)) is is_pulled
+            assert bool(lists.pull_reason("customers", "customers", age_h, english())) is is_pulled
 
 
 def test_what_a_file_and_its_mapping_lack_is_said_before_the_first_request(
@@ -364,7 +365,10 @@ def test_a_change_is_shown_with_its_sign(desk: Desk) -> None:
     changes = (patch(number, number, stock=stock) for number, stock in ((1, 5), (2, -5)))
     plan = desk.at.plan([*changes], semantics={"stock": "increment"})
     (plan / DIFFERENCES_FILE).write_text(";".join(DIFFERENCE_SCHEMA.names), "utf-8")
-    assert [line.rpartition(": ")[2] for line in examples(Plan(plan))] == ["stock +5", "stock -5"]
+    assert [line.rpartition(": ")[2] for line in examples(Plan(plan), english())] == [
+        "stock +5",
+        "stock -5",
+    ]
 
 
 @pytest.mark.parametrize(

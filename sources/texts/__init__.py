@@ -1,0 +1,105 @@
+"""What an office reads, by code and language: states, reasons, questions, next steps, headers of `result.xlsx`.
+
+In: a code, and values to fill in. Out: the text. Files for scripts, JSON and logs stay English. Reasons are kept in
+English in the files of a plan; in another language they are found by their code, and their values are read from the
+English text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import string
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Final, Literal, cast, get_args
+
+Language = Literal["en", "es"]
+LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
+_VARIABLES: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
+_ONE: Final = ".one"
+
+Catalogue = Mapping[str, Mapping[Language, str]]
+"""Texts by code, then by language."""
+
+
+def language_of_locale() -> Language:
+    """The language that the environment asks for; English where it asks for another one or for none."""
+    name = next(filter(None, map(os.environ.get, _VARIABLES)), "")
+    return "es" if name.startswith("es") else "en"
+
+
+class Texts:
+    """The texts in one language. A call returns the text of a code, with values filled in."""
+
+    def __init__(self, language: Language = "en", more: Catalogue | None = None) -> None:
+        """Of this catalogue, and `more`, such as that of pages."""
+        self.language = language
+        codes = {**catalogue(), **(more or {})}
+        self._texts = {code: texts[language] for code, texts in codes.items()}
+
+    def __call__(self, code: str, /, **values: object) -> str:
+        """The text of a code. With `count=1`, the text of `CODE.one`, if there is one."""
+        one = f"{code}{_ONE}"
+        chosen = one if values.get("count") == 1 and one in self._texts else code
+        return self._texts[chosen].format(**values)
+
+    def or_own(self, code: str, own: str, **values: object) -> str:
+        """The text of a code; `own` where there is none, such as a word of the platform."""
+        return self(code, **values) if code in self._texts else own
+
+    def reworded(self, text: str, *codes: str) -> str:
+        """A text that is kept in English, in this language; as it is where it is none of these.
+
+        `codes`: what it may be; `reason` stands for `reason` and all that begin with `reason.`.
+        """
+        if self.language == "en" or not text:
+            return text
+        for code, pattern in _patterns(codes):
+            if (found := pattern.fullmatch(text)) is not None:
+                values = found.groupdict()
+                return self(
+                    code, **{name: self.reworded(one, "part") for name, one in values.items()}
+                )
+        return text
+
+
+@cache
+def catalogue() -> Catalogue:
+    """All texts, by code, then by language."""
+    text = resources.files(__package__ or "").joinpath("texts.toml").read_text("utf-8")
+    return cast("Catalogue", tomllib.loads(text))
+
+
+@cache
+def _patterns(codes: tuple[str, ...]) -> list[tuple[str, re.Pattern[str]]]:
+    """The patterns of the English texts of these codes."""
+    prefixes = tuple(f"{code}." for code in codes)
+    return [
+        (code, re.compile("".join(_parts(texts["en"])), re.DOTALL))
+        for code, texts in catalogue().items()
+        if code in codes or code.startswith(prefixes)
+    ]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The pattern of a text with values, part by part; a value that is there twice is the same."""
+    seen: set[str] = set()
+    for literal, name, _, _ in string.Formatter().parse(text):
+        yield re.escape(literal)
+        if name:
+            yield f"(?P={name})" if name in seen else f"(?P<{name}>.*?)"
+            seen.add(name)
+
+
+@cache
+def english() -> Texts:
+    """The texts that files, logs and scripts have."""
+    return Texts()
+
+
+def everywhere(code: str) -> tuple[str, ...]:
+    """A text in each language, such as the names that a sheet can have."""
+    return tuple(catalogue()[code][language] for language in LANGUAGES)

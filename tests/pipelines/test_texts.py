@@ -1,0 +1,177 @@
+"""The texts for an office: each in both languages, none missing, none left over, and reasons found by their codes."""
+
+from __future__ import annotations
+
+import re
+import string
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from orderbridge.pipelines.desk.texts import catalogue as page_catalogue
+from orderbridge.pipelines.import_file.asking import Topic
+from orderbridge.pipelines.imports.inputs import SCATTERED, TORN
+from orderbridge.pipelines.imports.lookups import AMBIGUOUS, NOT_FOUND
+from orderbridge.pipelines.ledger.model import STATES, State
+from orderbridge.pipelines.mapping.cells import WORDS, Reading
+from orderbridge.pipelines.plan.alike import CODE as NEARLY_KNOWN
+from orderbridge.pipelines.plan.damaged_texts import _ADVICE
+from orderbridge.pipelines.plan.damaged_texts import _WORDS as DAMAGED
+from orderbridge.pipelines.plan.lost_zeros import CODE as ZEROS_LOST
+from orderbridge.pipelines.plan.lost_zeros import LostZeros
+from orderbridge.pipelines.plan.model import PasswordSource
+from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
+from orderbridge.pipelines.plan.suspicious import _CHECKS, _patterns
+from orderbridge.pipelines.plan.wording import problem_in, problems_in, reason_in
+from orderbridge.pipelines.push.resolutions import ABANDONED
+from orderbridge.pipelines.push.results import FILE_OF
+from orderbridge.pipelines.questions.model import PRESSING
+from orderbridge.sources.files.model import RejectCode
+from orderbridge.sources.inputs import _LIMITS
+from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.texts import LANGUAGES, Texts, catalogue, english
+from orderbridge.sources.words import VERDICTS
+
+CHECKOUT = Path(__file__).parents[2]
+SPANISH = Texts("es")
+LITERAL = re.compile(r"""["']([a-z_]+\.[a-z_.]+)["']""")
+REJECTS = {
+    *WORDS,
+    *(code for code, _ in _LIMITS.values()),
+    *get_args(RejectCode),
+    *(SCATTERED[0], TORN[0], "group_blank", "blank", "lines_differ", "type"),
+    *(NOT_FOUND, AMBIGUOUS, CONFLICTING_LINES, ZEROS_LOST, NEARLY_KNOWN),
+    *DAMAGED,
+}
+"""The codes of reasons for which rows are rejected or held."""
+SUSPICIOUS = {
+    *_patterns(),
+    *(code for code, _ in _CHECKS.values()),
+    *("zero_id", "decimals", "merged", "nearly_known", "nearly_repeated", "moved", "lookup_moved"),
+    *("was_there", "not_listed"),
+}
+OUTCOMES = {"merged", "unchanged", "exists_same", "ambiguous", "held", "rejected"}
+WHICH = {"rejected", "held", "both"}
+MADE = {
+    "suspicious": SUSPICIOUS,
+    "status": {*FILE_OF, "abandoned_unknown"},
+    "kinds": {*KINDS},
+    "noun": {*KINDS, "lines", "columns", "rows", "requests", "messages", "differences", "suspicious"},
+    "step": {
+        "next", "wait", "again", "resend", "plan_again", "answer", "answer_one", "codes", "texts", "compare", "held",
+        "blocked", *(f"{one}.{which}" for one in ("correct", "correct_results") for which in WHICH),
+    },
+    "requests": {*get_args(State)},
+    "list_verdict": {*VERDICTS},
+    "question_state": {*PRESSING},
+    "sheet": {"corrections", "all_lines", "line", "field", "code", "words", "status", "reason", "platform"},
+    "verify": {"again", "same", "differs", "missing", "several", "unreadable", "spelt", "field", "list", "file"},
+}  # fmt: skip
+"""The codes that the program puts together, by their first word; all others are there as they are."""
+REWORDED = ("reject", "reason", "note", "plan_note", "part")
+"""First words of texts that English ones are found in."""
+
+
+def placeholders(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def named() -> set[str]:
+    """The codes that are in the program as they are."""
+    files = [one for name in ("pipelines", "sources") for one in (CHECKOUT / name).rglob("*")]
+    texts = [one.read_text("utf-8") for one in files if one.suffix in (".py", ".j2")]
+    return {code for text in texts for code in LITERAL.findall(text)}
+
+
+def test_each_text_is_in_both_languages_with_the_same_values() -> None:
+    for code, texts in catalogue().items():
+        assert set(texts) == set(LANGUAGES), code
+        assert placeholders(texts["en"]) == placeholders(texts["es"]), code
+
+
+def test_no_text_is_missing_and_none_is_left_over() -> None:
+    plain = {code.removesuffix(".one") for code in catalogue()}
+    for first, codes in MADE.items():
+        assert {code.partition(".")[2] for code in plain if code.startswith(f"{first}.")} == codes
+    rejects = {code.split(".")[1] for code in plain if code.startswith("reject.")}
+    assert rejects == REJECTS
+    summary = {f"summary.{one}" for one in OUTCOMES}
+    summary |= {f"summary.passwords_{source}" for source in get_args(PasswordSource)}
+    topics = {f"ask.{topic}" for topic in get_args(Topic)}
+    others = {code for code in plain if code.split(".")[0] not in {*MADE, *REWORDED}}
+    source = named()
+    made = {*summary, *topics, "example.exists_differs", "example.ambiguous", "summary.exists_differs",
+            "summary.created_differs"}  # fmt: skip
+    assert others - source - made == set()
+    firsts = {code.split(".")[0] for code in plain} - {"status", "reason", "code", "part", "note"}
+    missing = (
+        {code for code in source if code.split(".")[0] in firsts} - plain - {*page_catalogue()}
+    )
+    files = {"summary.md", "suspicious.toml", "verify.csv"}
+    assert missing - {*files, "summary.passwords_"} == set()
+
+
+def test_pages_and_commands_share_no_code() -> None:
+    assert not catalogue().keys() & page_catalogue().keys()
+
+
+@pytest.mark.parametrize("code", sorted(WORDS))
+def test_what_a_cell_is_rejected_for_is_said_in_spanish(code: str) -> None:
+    words = Reading("number").words(code)
+    assert problem_in(SPANISH, code, words) != words, "the English text has changed: look at both"
+    of_column = f"Precio: neto «{words}»: {words}"
+    assert problem_in(SPANISH, code, of_column).startswith(f"Precio: neto «{words}»: ")
+    assert problem_in(SPANISH, code, of_column) != of_column
+
+
+@pytest.mark.parametrize(("code", "words"), sorted(set(_LIMITS.values())))
+def test_a_limit_that_is_broken_is_said_in_spanish_with_its_value(code: str, words: str) -> None:
+    text = words.format(limit=40)
+    found = problem_in(SPANISH, code, f"Nombre: {text}")
+    assert found.startswith("Nombre: ")
+    assert found != f"Nombre: {text}", "the English text has changed: look at both"
+    assert ("40" in found) is ("{limit}" in words)
+
+
+def test_reasons_keep_their_values_and_what_is_unknown_stays_as_it_is() -> None:
+    zeros = LostZeros("0" * 64, "erpCode", 5, "1", "00001")
+    held = problem_in(SPANISH, ZEROS_LOST, zeros.words)
+    assert "1 es 00001 allí" in held
+    assert "orderbridge answer zeros:000000000000 as_written" in held
+    words = (
+        "line 61 has the same Código, but another Teléfono | "
+        "Correo «x»: not a valid e-mail address: the customer could not log in with it"
+    )
+    spanish = problems_in(SPANISH, f"{CONFLICTING_LINES} | not_an_address", words)
+    assert spanish.startswith(
+        "la línea 61 tiene Código igual, pero Teléfono distinto | Correo «x»: el correo no"
+    )
+    for code, text in DAMAGED.items():
+        assert problem_in(SPANISH, code, f"Nombre «Pe?a»: {text}: {_ADVICE}").startswith(
+            "Nombre «Pe?a»: "
+        )
+    assert problem_in(
+        SPANISH, "too_long", "10 cells, but the header has 9; line 4 of the file: a | b"
+    ) == (
+        "10 celdas, y la cabecera tiene 9: sobra un separador o faltan comillas; línea 4 del archivo: a | b"
+    )
+    assert problem_in(SPANISH, "required", "the platform says no") == "the platform says no"
+    assert (
+        reason_in(SPANISH, "Código: empty; failed 3 times; no")
+        == "Código: vacío; falló 3 veces; no"
+    )
+    assert english()("status.abandoned_unknown") == ABANDONED
+    assert {one: english()(f"list_verdict.{one}") for one in VERDICTS} == VERDICTS
+    assert {one: english()(f"requests.{one}") for one in STATES} == STATES
+
+
+def test_counts_have_the_form_of_their_number() -> None:
+    assert (SPANISH("noun.lines", count=1), SPANISH("noun.lines", count=2)) == (
+        "1 línea",
+        "2 líneas",
+    )
+    assert (english()("noun.lines", count=1), english()("noun.lines", count=0)) == (
+        "1 line",
+        "0 lines",
+    )
