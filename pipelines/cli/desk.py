@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, start
@@ -10,7 +11,7 @@ from orderbridge.pipelines.cli.terminal import escape
 
 
 @declared("desk")
-def command(port: int, no_browser: bool, lang: str | None) -> None:
+def command(port: int, no_browser: bool, lang: str | None, launcher: Path | None) -> None:
     """Open the desk: pages in the browser to see the lists, answer questions and import files.
 
     Only this machine and this user can see them. Closing the browser or the desk never stops an import or a run
@@ -23,6 +24,12 @@ def command(port: int, no_browser: bool, lang: str | None) -> None:
 
     check_before_writes()
     language = next((one for one in LANGUAGES if one == lang), language_of_locale())
+    if launcher is not None:
+        from orderbridge.pipelines.desk.launcher import write_launcher
+
+        write_launcher(launcher, language)
+        _say(f"written: {launcher}; a double click opens the desk")
+        return
     options = DeskOptions(
         port=port,
         opens_browser=not no_browser,
