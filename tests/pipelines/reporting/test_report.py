@@ -230,7 +230,8 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(
         "7 orders are counted below. 1 more are listed and cancelled", "Orders: 7 by a known customer",
         "last 30 days change EUR 129.20 6 20.50 +150 % unknown 10.25 1 10.25 –",
         "Revenue by day in EUR, the last 30 days", "2026-03-18: 10.25 EUR", "2026-03 so far: 2 orders",
-        "DELIVERED 6 EUR 129.20 ", "other (fewer than 5 orders each) 1 EUR 7.00", "The fainter bar is the running month",
+        "DELIVERED 6 EUR 129.20 ", "other (fewer than 5 orders each) 1 EUR 7.00",
+        "The fainter bar is the running month",
     ):  # fmt: skip
         assert text in words
     assert "<b>" not in words
