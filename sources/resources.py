@@ -31,12 +31,7 @@ from dlt.extract.source import SourceInjectableContext
 
 from orderbridge.sources import __version__
 from orderbridge.sources.contract import LISTS, Record
-from orderbridge.sources.decode.schema_inference import (
-    ColumnKind,
-    DecidedKind,
-    KeptKind,
-    KeptKinds,
-)
+from orderbridge.sources.decode.column_kinds import ColumnKind, DecidedKind, KeptKind, KeptKinds
 from orderbridge.sources.decode.stored_types import as_stored
 from orderbridge.sources.decode.table_schema import (
     KEY_COLUMN,

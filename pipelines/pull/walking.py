@@ -30,7 +30,8 @@ from orderbridge.pipelines.warehouse.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources import __version__
 from orderbridge.sources.contract import LISTS, ORDER, RECORDS
-from orderbridge.sources.decode.schema_inference import FieldNames, KeptKinds
+from orderbridge.sources.decode.column_kinds import KeptKinds
+from orderbridge.sources.decode.inferred_tables import FieldNames
 from orderbridge.sources.errors import BridgeError, Stopped
 from orderbridge.sources.extract.ids import IdHashes, hash_ids
 from orderbridge.sources.extract.result import ListResult, Progress, WalkOptions

@@ -24,7 +24,8 @@ from orderbridge.pipelines.warehouse.field_kinds import (
 from orderbridge.pipelines.warehouse.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import sql_name, table_names
 from orderbridge.sources.contract import RECORDS, UNDOCUMENTED
-from orderbridge.sources.decode.schema_inference import CHILD_TABLES, KeptKinds
+from orderbridge.sources.decode.column_kinds import KeptKinds
+from orderbridge.sources.decode.inferred_tables import CHILD_TABLES
 from orderbridge.sources.decode.table_schema import parent_key
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import warehouse_path

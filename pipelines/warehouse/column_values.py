@@ -22,12 +22,8 @@ from orderbridge.pipelines.warehouse.merge import NUMBERS, is_empty, is_zero
 from orderbridge.pipelines.warehouse.ops import record_totals
 from orderbridge.pipelines.warehouse.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_text
-from orderbridge.sources.decode.schema_inference import (
-    CHILD_TABLES,
-    RESERVED,
-    FieldNames,
-    path_text,
-)
+from orderbridge.sources.decode.column_kinds import path_text
+from orderbridge.sources.decode.inferred_tables import CHILD_TABLES, RESERVED, FieldNames
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.extract.result import ListResult
 

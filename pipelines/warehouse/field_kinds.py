@@ -20,17 +20,11 @@ from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
 from orderbridge.sources.contract import RECORDS
-from orderbridge.sources.decode.schema_inference import (
-    CHILD_TABLES,
-    NUMERIC_TEXT,
-    ODD_MAX,
-    RESERVED,
-    FieldNames,
-    KeptKind,
-    KeptKinds,
-    path_text,
-)
+from orderbridge.sources.decode.column_kinds import KeptKind, KeptKinds, path_text
+from orderbridge.sources.decode.inferred_tables import CHILD_TABLES, RESERVED, FieldNames
+from orderbridge.sources.decode.schema_inference import ODD_MAX
 from orderbridge.sources.decode.table_schema import DECIMAL, KEY_COLUMN
+from orderbridge.sources.decode.values import NUMERIC_TEXT
 from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.extract.result import ListResult

@@ -21,12 +21,8 @@ from orderbridge.pipelines.warehouse.recovered_lists import recover_lists
 from orderbridge.pipelines.warehouse.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
 from orderbridge.sources.contract import RECORDS
-from orderbridge.sources.decode.schema_inference import (
-    DECIMAL_TEXT,
-    NOT_IN_RAW,
-    WHOLE_TEXT,
-    path_text,
-)
+from orderbridge.sources.decode.column_kinds import path_text
+from orderbridge.sources.decode.inferred_tables import NOT_IN_RAW
 from orderbridge.sources.decode.table_schema import (
     DECIMAL,
     KEY_COLUMN,
@@ -34,6 +30,7 @@ from orderbridge.sources.decode.table_schema import (
     parent_key,
     schema_of,
 )
+from orderbridge.sources.decode.values import DECIMAL_TEXT, WHOLE_TEXT
 from orderbridge.sources.errors import Stopped
 from orderbridge.sources.extract.result import ListResult
 

@@ -36,7 +36,7 @@ from orderbridge.pipelines.warehouse.recent_rows import (
 from orderbridge.pipelines.warehouse.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
 from orderbridge.sources.contract import RECORDS
-from orderbridge.sources.decode.schema_inference import RESERVED
+from orderbridge.sources.decode.inferred_tables import RESERVED
 from orderbridge.sources.decode.table_schema import KEY_COLUMN, parent_key
 from orderbridge.transforms.chance import Share
 

@@ -18,7 +18,7 @@ import duckdb
 from orderbridge.pipelines.warehouse.ops import record_observations
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources.contract import RECORDS
-from orderbridge.sources.decode.schema_inference import FieldNames
+from orderbridge.sources.decode.inferred_tables import FieldNames
 from orderbridge.sources.decode.table_schema import ABSENT, FIELD, MISTYPED, UNKNOWN
 from orderbridge.sources.decode.undocumented import FOUND
 

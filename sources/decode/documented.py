@@ -37,7 +37,6 @@ from orderbridge.sources.decode.ndjson import (
     text_array,
 )
 from orderbridge.sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
-from orderbridge.sources.decode.schema_inference import round_decimal
 from orderbridge.sources.decode.table_schema import (
     ABSENT,
     DECIMAL,
@@ -50,6 +49,7 @@ from orderbridge.sources.decode.table_schema import (
     table_schema,
     tables_from_lines,
 )
+from orderbridge.sources.decode.values import round_decimal
 
 _BRACKETS: Final = r"[\[{]"
 _Items = list[dict[str, msgspec.Raw]]

@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 from msgspec import UNSET, Raw, UnsetType
 
 from orderbridge.sources.decode import rows
+from orderbridge.sources.decode.column_kinds import ARROW, ColumnKind
+from orderbridge.sources.decode.inferred_tables import InferredColumn, InferredTable
 from orderbridge.sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
@@ -27,17 +29,9 @@ from orderbridge.sources.decode.ndjson import (
     text_scalar,
 )
 from orderbridge.sources.decode.rows import InvalidRow, Number, Page
-from orderbridge.sources.decode.schema_inference import (
-    ARROW,
-    TEXTS,
-    ColumnKind,
-    Count,
-    InferredColumn,
-    InferredNode,
-    InferredTable,
-    plain_text,
-)
+from orderbridge.sources.decode.schema_inference import TEXTS, InferredNode
 from orderbridge.sources.decode.table_schema import DECIMAL
+from orderbridge.sources.decode.values import Count, plain_text
 
 _compact: Final = partial(msgspec.json.format, indent=-1)
 _LONG_DECIMAL: Final = pa.decimal256(76, 38)

@@ -1,38 +1,39 @@
-"""The tables and types of an undocumented record: those of the bulk of its rows, and of earlier walks.
+"""The places of an undocumented record and their kinds: those of the bulk of its rows, and of earlier walks.
 
-In: parsed rows (`rows.parse`), and the kinds that earlier walks kept. Out: the tables of the record, and the kind of
-each column. A place (a field, or a field of the objects in an array) has one form in all rows: a scalar, an object or a
-list. A first walk takes the form and the type of the bulk of the values; a later one keeps them, except that whole
-numbers become decimals where one has a fraction. A value of another kind is odd: it stays in its row (`fit`). Counts
-decide, so that kinds depend on the rows and not on their order. Arrays of objects without a plain object among them are
-a list, however many have one item only; where both occur, `InferredNode` says what decides. Names depend on the set of
-fields and on earlier names. An object with too many fields (one keyed by ids) becomes JSON text.
+In: parsed rows (`rows.parse`), and the kinds that earlier walks kept. Out: the kind of each place, from which its
+columns and tables follow (`inferred_tables`).
+
+A place (a field, or a field of the objects in an array) has one form in all rows: a scalar, an object or a list. A
+first walk takes the form and the type of the bulk of the values; a later one keeps them, except that whole numbers
+become decimals where one has a fraction. A value of another kind is odd: it stays in its row (`fit`). Counts decide, so
+that kinds depend on the rows and not on their order. Arrays of objects without a plain object among them are a list,
+however many have one item only; where both occur, `InferredNode` says what decides. An object with too many fields (one
+keyed by ids) becomes JSON text.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Context, Decimal
-from enum import IntEnum, auto
-from functools import cached_property
-from typing import Final, Literal, NamedTuple, cast
+from decimal import Decimal
+from typing import Final
 
 import msgspec
-import pyarrow as pa
 
-from orderbridge.sources.contract import INT64_MAX, Record
-from orderbridge.sources.decode import rows
+from orderbridge.sources.decode.column_kinds import ColumnKind, DecidedKind, KeptKinds, path_text
+from orderbridge.sources.decode.odd_values import OddKeys, keep_odd
 from orderbridge.sources.decode.rows import Number
-from orderbridge.sources.decode.table_schema import (
-    DECIMAL,
-    KEY_COLUMN,
-    PLACE,
-    parent_key,
-    shorten,
-    snake,
+from orderbridge.sources.decode.table_schema import DECIMAL
+from orderbridge.sources.decode.values import (
+    Count,
+    coerced,
+    exact_decimal,
+    is_keyed,
+    is_nothing,
+    list_count,
+    scalar_count,
 )
 
 FIELDS_MAX: Final = 200
@@ -49,141 +50,9 @@ LIST_SHARE: Final = 0.1
 KEPT_VALUES_MIN: Final = 20
 """Values from which a kind is kept: a new field is not judged for good by the first few orders that have it. Of fewer
 values, the column and the width of its type are kept."""
-_ADDED: Final = (
-    "_extra",
-    "_page",
-    "_position",
-    "_run_id",
-    "_first_seen_at",
-    "_last_seen_at",
-    "_missing_since",
-)
-"""Columns that are added to the fields of a record."""
-_IN_COPIES: Final = ("_orderbridge_removed", "_removed", "_stamps", "_sum", "_hash")
-"""Columns of copies while they are made, and of the dlt sources."""
-_OF_LIBRARIES: Final = (
-    *("_dlt_id", "_dlt_load_id", "_dlt_parent_id", "_dlt_root_id", "_dlt_list_idx", "rowid"),
-    *("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"),
-)
-"""Columns of dlt, of DuckDB and of Postgres, which a column of that name hides, or which rule it out."""
-RESERVED: Final = frozenset({*_ADDED, *_IN_COPIES, *_OF_LIBRARIES})
-"""Names that no field of an undocumented record has as a column: it gets the next free one, `_run_id_2`."""
-NOT_IN_RAW: Final = RESERVED - {
-    "_extra",
-    "_run_id",
-    "_first_seen_at",
-    "_last_seen_at",
-    "_missing_since",
-}
-"""Reserved names that no column of a raw table has, except for a field in a warehouse of version 0.3.0 or earlier."""
-NUMERIC_TEXT: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
-"""A text that is a number, without the zeros or signs of a code."""
-WHOLE_TEXT: Final = r"^-?(0|[1-9][0-9]{0,17})$"
-DECIMAL_TEXT: Final = r"^-?(0|[1-9][0-9]{0,28})(\.[0-9]+)?$"
-"""Numbers in texts that a column of whole numbers, and one of decimals, holds, there rounded to its nine decimals."""
-_NUMERIC: Final = re.compile(NUMERIC_TEXT.replace("$", r"\Z"))
-_WHOLE_TEXT: Final = re.compile(WHOLE_TEXT.replace("$", r"\Z"))
-_DECIMAL_TEXT: Final = re.compile(DECIMAL_TEXT.replace("$", r"\Z"))
 _LONG_DECIMALS: Final = re.compile(rf"\.[0-9]{{{DECIMAL.scale + 1}}}|[eE]-")
-_INDEX: Final = re.compile(r"0|[1-9][0-9]*")
-
-
-ColumnKind = Literal[
-    "text", "bigint", "decimal", "boolean", "json", "list", "object", "table", "empty"
-]
-"""How the values of a place are held. `json` holds any value, `list` lists without objects; both are JSON text. Nothing
-was seen of an `empty` place but null, `[]` and `{}`."""
-ARROW: Final = {
-    "key": pa.string(),
-    "text": pa.string(),
-    "bigint": pa.int64(),
-    "decimal": DECIMAL,
-    "boolean": pa.bool_(),
-    "json": pa.string(),
-    "list": pa.string(),
-    "empty": pa.string(),
-}
-
-
-class KeptKind(NamedTuple):
-    """What is known of a place before a walk.
-
-    Attributes:
-        kind: as earlier walks decided it, or as a person declared it.
-        values: the most that decided it in a walk; None where it is declared.
-        name: that a person declared for its column or table.
-        objects: the most plain objects in a walk; 0 also where version 0.3.0 decided, which did not count them.
-    """
-
-    kind: ColumnKind
-    values: int | None = None
-    name: str | None = None
-    objects: int = 0
-
-
-KeptKinds = Mapping[str, KeptKind]
-"""What is known of places, by their path (`path_text`)."""
-
-
-class DecidedKind(NamedTuple):
-    """The kind of a place after a walk, for later ones.
-
-    Attributes:
-        path: of the place (`path_text`).
-        kind: of its values.
-        values: how many were counted.
-        objects: how many of them are plain objects with a value.
-        arrays: how many of them are arrays.
-    """
-
-    path: str
-    kind: ColumnKind
-    values: int
-    objects: int
-    arrays: int
-
-
 _WIDER: Final = ("bigint", "decimal", "text", "json")
 """Kinds of which each holds the values of those before it."""
-
-
-@dataclass(slots=True)
-class NodeBudget:
-    """Fields that a record may still get."""
-
-    left: int = NODES_MAX
-
-
-class Count(IntEnum):
-    """What is counted at a place. Numbers in texts are counted apart: they are numbers only among numbers.
-
-    A number is `WHOLE` if it is written without a point or an exponent and has up to 64 bits, `DECIMAL` if a decimal
-    column holds it, rounded to its nine decimals, and `LARGE` if it has too many digits before the point for one.
-    """
-
-    WHOLE = auto()
-    DECIMAL = auto()
-    LARGE = auto()
-    WHOLE_TEXT = auto()
-    DECIMAL_TEXT = auto()
-    LARGE_TEXT = auto()
-    TEXT = auto()
-    EMPTY_TEXT = auto()
-    TRUE = auto()
-    FALSE = auto()
-    OBJECT = auto()
-    KEYED_OBJECT = auto()  # its names are whole numbers: a list, where others are lists
-    NULL_OBJECT = (
-        auto()
-    )  # all its fields are null; in a batch an empty object cannot be told from it
-    EMPTY_OBJECT = auto()
-    LIST = auto()
-    LIST_OF_ONE = auto()  # an array of a single object
-    EMPTY_LIST = auto()
-    OBJECT_ITEM = auto()
-    OTHER_ITEM = auto()
-
-
 _NUMBERS: Final = (Count.WHOLE, Count.DECIMAL, Count.LARGE)
 _NUMERIC_TEXTS: Final = (Count.WHOLE_TEXT, Count.DECIMAL_TEXT, Count.LARGE_TEXT)
 _NOT_WHOLE: Final = (Count.DECIMAL, Count.LARGE, Count.DECIMAL_TEXT, Count.LARGE_TEXT)
@@ -191,6 +60,13 @@ _DECIMALS: Final = (Count.DECIMAL, Count.DECIMAL_TEXT)
 _LARGE: Final = (Count.LARGE, Count.LARGE_TEXT)
 _BOOLEANS: Final = (Count.TRUE, Count.FALSE)
 TEXTS: Final = frozenset({*_NUMERIC_TEXTS, Count.TEXT, Count.EMPTY_TEXT})
+
+
+@dataclass(slots=True)
+class NodeBudget:
+    """Fields that a record may still get."""
+
+    left: int = NODES_MAX
 
 
 @dataclass(slots=True)
@@ -244,7 +120,7 @@ class InferredNode:
                 self._widen_fields(value, budget, is_root)
         elif isinstance(value, list):
             self._widen_items(value, budget)
-            self.counts[_list_count(value)] += 1
+            self.counts[list_count(value)] += 1
         elif value is not None:
             count = self._scalar(value)
             self.counts[count] += 1
@@ -350,10 +226,7 @@ class InferredNode:
     def _kind(self) -> ColumnKind:
         """As it is kept, but that whole numbers widen; else that of most values, if it is not narrower than before."""
         if self.kept is not None:
-            if self._is_list_after_all:
-                return "table"
-            widens = self.kept == "bigint" and not self.is_declared and self._count(*_NOT_WHOLE)
-            return "decimal" if widens else self.kept
+            return self._kept_kind(self.kept)
         kind = self._kind_of_most()
         if self.least == "json" or (self.least != "empty" and not self._values):
             return self.least
@@ -361,7 +234,15 @@ class InferredNode:
             return "table"  # which holds objects as well, as an item each
         if self.least in _WIDER and kind in _WIDER:
             return max(self.least, kind, key=_WIDER.index)
-        return "text" if {self.least, kind} <= {"boolean", *_WIDER} and self.least != kind else kind
+        are_scalars = {self.least, kind} <= {"boolean", *_WIDER}
+        return "text" if are_scalars and self.least != kind else kind
+
+    def _kept_kind(self, kept: ColumnKind) -> ColumnKind:
+        """A kept kind, or the wider one that it becomes."""
+        if self._is_list_after_all:
+            return "table"
+        widens = kept == "bigint" and not self.is_declared and self._count(*_NOT_WHOLE) > 0
+        return "decimal" if widens else kept
 
     @property
     def _is_list_after_all(self) -> bool:
@@ -478,47 +359,37 @@ class InferredNode:
         kind = self.kind
         if value is None or kind in ("json", "empty"):
             return None if kind == "empty" else value
+        fitted: object
         if kind in ("list", "table"):
-            items = _items(value, are_objects=kind == "table")
-            if items is None or kind == "list":
-                fitted: object = items
-            else:
-                fitted = [_item(item, (*keys, n), odd) for n, item in enumerate(items, 1)]
+            fitted = _fitted_list(kind, value, keys, odd)
         elif kind == "object":
-            single: object = value[0] if isinstance(value, list) and len(value) == 1 else value
-            is_object = isinstance(single, dict) and bool(single) and not is_keyed(single)
-            fitted = (
-                self.fit_fields(cast("dict[str, object]", single), keys, odd) if is_object else None
-            )
+            fitted = self._fitted_object(value, keys, odd)
         else:
             fitted = coerced(kind, value)
-            if isinstance(fitted, Decimal) and fitted != _decimal(value):
+            if isinstance(fitted, Decimal) and fitted != exact_decimal(value):
                 keep_odd(odd, keys, Number(value))  # rounded in its column, exact here
         if fitted is None and not is_nothing(value, kind):
             keep_odd(odd, keys, value)
         return fitted
 
+    def _fitted_object(
+        self, value: object, keys: OddKeys, odd: dict[str, object]
+    ) -> dict[str, object] | None:
+        """The fields of an object, also of one in an array of its own; None for another value."""
+        single: object = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if not isinstance(single, dict) or not single or is_keyed(single):
+            return None
+        return self.fit_fields(single, keys, odd)
 
-OddKeys = tuple[str | int, ...]
-"""The names, and the positions of items from 1, that lead to a value in its row or item."""
 
-
-def keep_odd(odd: dict[str, object], keys: OddKeys, value: object) -> None:
-    """Keeps an odd value by its path, such as `customer.id` or `lines[2]`.
-
-    Two values may have one path: `a.b` is a field of that name, and `b` in `a`. The second has its keys as JSON.
-    """
-    path = ""
-    for key in keys:
-        if isinstance(key, int):
-            path += f"[{key}]"
-        else:
-            path += f".{key}" if path else key
-    names = keys
-    while path in odd:
-        path = path_text(names)
-        names = (path,)
-    odd[path] = value
+def _fitted_list(
+    kind: ColumnKind, value: object, keys: OddKeys, odd: dict[str, object]
+) -> list[object] | None:
+    """The items of a list, or the objects of a table; None for a value that is neither."""
+    items = _items(value, are_objects=kind == "table")
+    if items is None or kind == "list":
+        return items
+    return [_item(item, (*keys, n), odd) for n, item in enumerate(items, 1)]
 
 
 def _items(value: object, *, are_objects: bool) -> list[object] | None:
@@ -541,255 +412,3 @@ def _item(value: object, keys: OddKeys, odd: dict[str, object]) -> dict[str, obj
     if not is_nothing(value, "table"):
         keep_odd(odd, keys, value)
     return None
-
-
-def is_nothing(value: object, kind: ColumnKind) -> bool:
-    """Whether a value that is not of its place's kind is empty: nothing is lost where it is left out."""
-    if (
-        value is None
-        or value == {}
-        or (isinstance(value, list) and _list_count(value) == Count.EMPTY_LIST)
-    ):
-        return True
-    if value == "" and not isinstance(value, Number):
-        return True
-    return value is False and kind in ("object", "table", "list")
-
-
-def is_keyed(value: dict[str, object]) -> bool:
-    """Whether all names of an object are whole numbers, as in a list that PHP writes after it removed an item."""
-    return bool(value) and all(map(_INDEX.fullmatch, value))
-
-
-DIGITS: Final = 25
-"""More than a number of 64 bits has."""
-_CONTEXT: Final = Context(prec=DECIMAL.precision + DIGITS, rounding=ROUND_HALF_UP)
-_UNIT: Final = Decimal(1).scaleb(-DECIMAL.scale)
-_LIMIT: Final = Decimal(10) ** (DECIMAL.precision - DECIMAL.scale)
-
-
-def _decimal(number: object) -> Decimal | None:
-    """The value of a number, or of a text of one; None where it is none, or its plain form is too long."""
-    if not isinstance(number, str) or not (
-        isinstance(number, Number) or _NUMERIC.fullmatch(number)
-    ):
-        return None
-    return rows.exact(Number(number))
-
-
-def round_decimal(value: Decimal) -> Decimal | None:
-    """A number with the decimals of a column; None if it is too large for one."""
-    if abs(value) >= _LIMIT:
-        return None
-    rounded = value.quantize(_UNIT, context=_CONTEXT)
-    return rounded if abs(rounded) < _LIMIT else None
-
-
-def scalar_count(value: object) -> Count:
-    """What a scalar is counted as."""
-    if isinstance(value, bool):
-        return Count.TRUE if value else Count.FALSE
-    if isinstance(value, Number):
-        return _number_count(value)
-    if not isinstance(value, str) or not _NUMERIC.fullmatch(value):
-        return Count.TEXT if value else Count.EMPTY_TEXT
-    if _WHOLE_TEXT.fullmatch(value):
-        return Count.WHOLE_TEXT
-    return Count.DECIMAL_TEXT if _DECIMAL_TEXT.fullmatch(value) else Count.LARGE_TEXT
-
-
-def _number_count(number: Number) -> Count:
-    if (
-        number.lstrip("-").isdigit()
-        and -INT64_MAX - 1 <= int(number[:DIGITS]) <= INT64_MAX
-        and len(number) < DIGITS
-    ):
-        return Count.WHOLE
-    value = _decimal(number)
-    return Count.LARGE if value is None or round_decimal(value) is None else Count.DECIMAL
-
-
-def _list_count(value: list[object]) -> Count:
-    if all(item is None for item in value):
-        return Count.EMPTY_LIST
-    return Count.LIST_OF_ONE if len(value) == 1 and isinstance(value[0], dict) else Count.LIST
-
-
-def coerced(kind: ColumnKind, value: object) -> object:
-    """A scalar as a column of this kind holds it; None if it does not. Decimals may be rounded."""
-    if kind == "text":
-        return plain_text(value)
-    if kind == "boolean":
-        return value if isinstance(value, bool) else None
-    number = _decimal(value)
-    if number is None:
-        return None
-    if kind == "bigint":
-        return (
-            int(number)
-            if number == number.to_integral_value() and -INT64_MAX - 1 <= number <= INT64_MAX
-            else None
-        )
-    return round_decimal(number)
-
-
-def plain_text(value: object) -> str | None:
-    """A scalar as text, a number in plain form; None if it is none."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Number):
-        return rows.canonical(value) or str(value)
-    return value if isinstance(value, str) else None
-
-
-@dataclass(frozen=True, slots=True)
-class InferredColumn:
-    """A column, the names that lead to its value inside the row or item, and how the value is held."""
-
-    name: str
-    keys: tuple[str, ...]
-    kind: ColumnKind | Literal["key"]
-    node: InferredNode = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class InferredTable:
-    """A table: of the rows themselves, or of the objects in an array.
-
-    Attributes:
-        keys: the names that lead to the array from the row or item that holds it; empty for the rows.
-        places: the columns before its own: the record's identifier, the positions of the items that hold it, its own.
-        node: of the rows, or of the array.
-    """
-
-    name: str
-    keys: tuple[str, ...]
-    places: tuple[str, ...]
-    columns: tuple[InferredColumn, ...]
-    children: tuple[InferredTable, ...]
-    node: InferredNode = field(compare=False, repr=False)
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """All its columns."""
-        places = [(name, pa.int32() if n else pa.string()) for n, name in enumerate(self.places)]
-        own = [(column.name, ARROW[column.kind]) for column in self.columns]
-        return pa.schema([*places, *own, ("_extra", pa.string()), *PLACE])
-
-    def all(self) -> Iterator[InferredTable]:
-        """This table and all below it."""
-        yield self
-        for child in self.children:
-            yield from child.all()
-
-    def paths(self, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-        """The table or `table.column`, and the path of its field, of everything in this table and below it."""
-        for column in self.columns:
-            yield f"{self.name}.{column.name}", path_text(column.keys)
-        for child in self.children:
-            yield child.name, path_text((*above, *child.keys))
-            yield from child.paths((*above, *child.keys))
-
-
-CHILD_TABLES: Final = ""
-"""The key of `FieldNames` with the names of child tables."""
-FieldNames = Mapping[str, Mapping[str, str]]
-"""The names that fields have had: by table, by the path of the field (`path_text`), the column."""
-
-
-def path_text(keys: Sequence[str | int]) -> str:
-    """The names that lead to a value as a JSON array: a name may contain any separator."""
-    return msgspec.json.encode(keys).decode()
-
-
-class _Names:
-    """The names of one table's columns, or of all child tables: those taken, and earlier ones by path.
-
-    A field that had a name keeps it, and no other field gets it: `total` and `Total` do not swap when one is absent.
-    """
-
-    def __init__(self, taken: set[str], earlier: Mapping[str, str]) -> None:
-        self._taken, self._earlier, self._reserved = taken, earlier, frozenset(earlier.values())
-
-    def add(self, name: str, keys: tuple[str, ...], declared: str | None = None) -> str:
-        """The name of a field: declared, else its earlier one, else the first of `name`, `name_2` … that is free."""
-        unique = declared or self._earlier.get(path_text(keys))
-        if unique is None or unique in self._taken:
-            base, n = shorten(name), 1
-            unique = base
-            while unique in self._taken or unique in self._reserved:
-                n += 1
-                unique = f"{base}_{n}"
-        self._taken.add(unique)
-        return unique
-
-
-def inferred_table(
-    record: Record, root: InferredNode, earlier: FieldNames | None = None
-) -> InferredTable:
-    """The tables that hold everything seen, named as before."""
-    earlier = earlier or {}
-    names = _Names({KEY_COLUMN} | RESERVED, earlier.get(record.name, {}))
-    columns, children = _contents(root, names, frozenset({(record.key,)}))
-    key = InferredColumn(KEY_COLUMN, (record.key,), "key", root.fields[record.key])
-    tables = _Names({record.name}, earlier.get(CHILD_TABLES, {}))
-
-    def child(
-        at: tuple[str, ...], items: InferredNode, above: tuple[str, ...], holders: list[str]
-    ) -> InferredTable:
-        """The table of an array of objects; `holders` are the paths of the arrays around it, outermost first."""
-        path = "__".join([*holders[-1:], _joined(at)])
-        places = (
-            parent_key(record),
-            *(shorten(f"{holder}_position") for holder in holders),
-            "position",
-        )
-        name = tables.add(f"{record.name}__{path}", (*above, *at), items.name)
-        columns, children = _contents(
-            items, _Names(set(places) | RESERVED, earlier.get(name, {})), frozenset()
-        )
-        below = tuple(
-            child(inner, node, (*above, *at), [*holders, path]) for inner, node in children
-        )
-        return InferredTable(name, at, places, columns, below, items)
-
-    below = tuple(child(at, node, (), []) for at, node in children)
-    return InferredTable(record.name, (), (), (key, *columns), below, root)
-
-
-_Place = tuple[tuple[str, ...], InferredNode]
-
-
-def _contents(
-    node: InferredNode, names: _Names, skipped: frozenset[tuple[str, ...]]
-) -> tuple[tuple[InferredColumn, ...], list[_Place]]:
-    """The columns of a table, and the arrays of objects in it."""
-    places = [place for place in _places(node, ()) if place[0] not in skipped]
-    # A name that needs no change keeps it, so that a clash renames as little as possible.
-    places.sort(
-        key=lambda place: (
-            place[1].name is None,
-            _joined(place[0]) != "__".join(place[0]),
-            place[0],
-        )
-    )
-    columns = [
-        InferredColumn(names.add(_joined(at), at, inner.name), at, inner.kind, inner)
-        for at, inner in places
-        if inner.kind != "table"
-    ]
-    tables = [(at, inner) for at, inner in places if inner.kind == "table"]
-    return tuple(sorted(columns, key=lambda column: column.keys)), tables
-
-
-def _places(node: InferredNode, keys: tuple[str, ...]) -> Iterator[_Place]:
-    """The places of an object that become columns or tables; objects in it are flattened."""
-    for name, inner in node.fields.items():
-        if inner.kind == "object":
-            yield from _places(inner, (*keys, name))
-        else:
-            yield (*keys, name), inner
-
-
-def _joined(keys: tuple[str, ...]) -> str:
-    return "__".join(snake(name) for name in keys)

@@ -14,8 +14,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from orderbridge.sources.decode.column_kinds import ARROW, ColumnKind
 from orderbridge.sources.decode.rows import Number
-from orderbridge.sources.decode.schema_inference import ARROW, ColumnKind, coerced
+from orderbridge.sources.decode.values import coerced
 
 _KINDS: Final[dict[str, ColumnKind]] = {
     "text": "text",

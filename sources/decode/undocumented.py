@@ -1,6 +1,6 @@
 """Undocumented records: pages to Arrow tables, typed over the whole walk and as earlier walks kept it.
 
-In: pages of JSON rows. Out: the tables of `schema_inference`, and the rows that cannot be loaded. A batch is parsed as
+In: pages of JSON rows. Out: the tables of `inferred_tables`, and the rows that cannot be loaded. A batch is parsed as
 a whole with the types known (`pyarrow.json`, all declared, none guessed: a string like a date stays text). What does
 not fit is read row by row, the types may change, and the batch is parsed again. `version` counts the changes: tables
 of an earlier version are decoded again from their pages, which is exact where a cast would not be.
@@ -27,6 +27,19 @@ import pyarrow.compute as pc
 
 from orderbridge.sources.contract import Record
 from orderbridge.sources.decode import rows
+from orderbridge.sources.decode.column_kinds import (
+    ARROW,
+    ColumnKind,
+    DecidedKind,
+    KeptKinds,
+    path_text,
+)
+from orderbridge.sources.decode.inferred_tables import (
+    FieldNames,
+    InferredColumn,
+    InferredTable,
+    inferred_table,
+)
 from orderbridge.sources.decode.json_text import (
     RawReader,
     column_value,
@@ -48,23 +61,7 @@ from orderbridge.sources.decode.ndjson import (
     text_scalar,
 )
 from orderbridge.sources.decode.rows import Decoded, Page
-from orderbridge.sources.decode.schema_inference import (
-    ARROW,
-    DECIMAL_TEXT,
-    NUMERIC_TEXT,
-    WHOLE_TEXT,
-    ColumnKind,
-    Count,
-    DecidedKind,
-    FieldNames,
-    InferredColumn,
-    InferredNode,
-    InferredTable,
-    KeptKinds,
-    NodeBudget,
-    inferred_table,
-    path_text,
-)
+from orderbridge.sources.decode.schema_inference import InferredNode, NodeBudget
 from orderbridge.sources.decode.table_schema import (
     FIELD,
     KEY_COLUMN,
@@ -72,6 +69,7 @@ from orderbridge.sources.decode.table_schema import (
     shorten,
     tables_from_lines,
 )
+from orderbridge.sources.decode.values import DECIMAL_TEXT, NUMERIC_TEXT, WHOLE_TEXT, Count
 
 FOUND: Final = "field found, not shown by the interface"
 

@@ -28,7 +28,7 @@ from orderbridge.sources.decode.rows import (
     parse,
     split,
 )
-from orderbridge.sources.decode.schema_inference import is_keyed
+from orderbridge.sources.decode.values import is_keyed
 from orderbridge.sources.errors import ContractBroken, PlatformError
 from orderbridge.sources.http.failures import BrokenBody
 from orderbridge.sources.settings.sections import CursorAfterEnd, EmptyArray

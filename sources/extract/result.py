@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
+from orderbridge.sources.decode.column_kinds import DecidedKind, KeptKinds
+from orderbridge.sources.decode.inferred_tables import FieldNames
 from orderbridge.sources.decode.rows import QuarantinedRow
-from orderbridge.sources.decode.schema_inference import DecidedKind, FieldNames, KeptKinds
 from orderbridge.sources.decode.table_schema import FIELD
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.extract.ids import IdHashes

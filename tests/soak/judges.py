@@ -25,7 +25,7 @@ from orderbridge.pipelines.reconcile import entities, odd_values
 from orderbridge.pipelines.warehouse import build, recent_rows
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.sources import disk
-from orderbridge.sources.decode import rows, schema_inference
+from orderbridge.sources.decode import rows, schema_inference, values
 from orderbridge.sources.decode.documented import decode
 from orderbridge.sources.decode.rows import Decoded
 from orderbridge.sources.decode.schema_inference import InferredNode
@@ -81,7 +81,7 @@ def _forgotten(self: PlanLedger, deadline_s: float, now: float) -> None:
 @property  # type: ignore[misc] # it takes the place of one
 def _is_list_of_several(node: InferredNode) -> bool:
     """As in version 0.3."""
-    singles = node.counts[schema_inference.Count.LIST_OF_ONE]
+    singles = node.counts[values.Count.LIST_OF_ONE]
     several = node._lists - singles
     return several > 0 and several >= schema_inference.LIST_SHARE * (node._lists + node._objects)
 
@@ -168,7 +168,7 @@ JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
             schema_inference.InferredNode, "_is_list", property(lambda self: False)
         ),
         "the exact text of a number is lost": lambda: patch(
-            schema_inference, "round_decimal", lambda value: Decimal(round(value))
+            values, "round_decimal", lambda value: Decimal(round(value))
         ),
     },
     lambda: new_rows_seed(LONG_LIST, form="the lines are wrapped").problems: {

@@ -13,7 +13,8 @@ import pytest
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.pull.pull import pull
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
-from orderbridge.sources.decode.schema_inference import LIST_SHARE, Count, InferredNode
+from orderbridge.sources.decode.schema_inference import LIST_SHARE, InferredNode
+from orderbridge.sources.decode.values import Count
 from tests.pipelines.bridge import Bridge, bridge
 
 ORDERS = 100

@@ -15,8 +15,8 @@ from orderbridge.pipelines.warehouse.destination import copy_to_destination
 from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources import resources
 from orderbridge.sources.contract import ORDER, RECORDS
+from orderbridge.sources.decode.inferred_tables import RESERVED
 from orderbridge.sources.decode.rows import Page
-from orderbridge.sources.decode.schema_inference import RESERVED
 from orderbridge.sources.decode.undocumented import InferredSchema
 from orderbridge.transforms.customers import CUSTOMERS
 from orderbridge.transforms.keys import BOOKKEEPING

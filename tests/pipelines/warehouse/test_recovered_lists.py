@@ -23,8 +23,8 @@ from orderbridge.pipelines.warehouse.recent_values import RecentPlaces
 from orderbridge.pipelines.warehouse.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources.contract import ORDER
+from orderbridge.sources.decode.column_kinds import KeptKind, KeptKinds
 from orderbridge.sources.decode.rows import Page
-from orderbridge.sources.decode.schema_inference import KeptKind, KeptKinds
 from orderbridge.sources.decode.undocumented import InferredSchema
 from orderbridge.sources.extract.result import ListResult, Verdict
 from orderbridge.transforms.chance import Share

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from orderbridge.sources.contract import ORDER
+from orderbridge.sources.decode.column_kinds import KeptKind
 from orderbridge.sources.decode.rows import Decoded, Page
-from orderbridge.sources.decode.schema_inference import KeptKind
 from orderbridge.sources.decode.stored_types import as_stored
 from orderbridge.sources.decode.table_schema import DECIMAL, FIELD, NAME_MAX
 from orderbridge.sources.decode.undocumented import InferredSchema
