@@ -69,43 +69,56 @@ class NumberFormat:
 @cache
 def number_format(code: str) -> NumberFormat:
     """What a format code means for numbers; dates and times are recognized by the reader of the cells."""
-    tokens: list[tuple[str, str]] = []  # kind: text, 0, or the character itself
-    for match in _TOKEN.finditer(code):
-        text, escaped, condition, char = match.groups()
-        if condition:
-            return NumberFormat("other")
-        if char == ";":
-            break
-        if text or escaped:
-            tokens.append(("text", text or escaped))
-        elif char and char in _LITERALS and not (char == "/" and "?" in code):
-            tokens.append(("text", char))
-        elif char:
-            tokens.append((char.lower(), char))
+    tokens = _tokens(code)
+    if tokens is None:
+        return NumberFormat("other")
     kinds = [kind for kind, _ in tokens]
     if "%" in kinds or any("%" in text for kind, text in tokens if kind == "text"):
         return NumberFormat("percent")
-    shown = [(kind, text) for kind, text in tokens if not (kind == "text" and not text.strip())]
-    names = [kind for kind, _ in shown]
-    if set(names) <= {"general", "@"}:
+    if _shows_digits([kind for kind, text in tokens if kind != "text" or text.strip()]):
         return NumberFormat("digits")
-    whole = names[: names.index(".")] if "." in names else names
-    if (
-        set(names) <= {"0", "#", "?", ".", ","}
-        and whole.count("0") <= 1
-        and (not names or names[-1] != ",")
-    ):
-        return NumberFormat("digits")
-    if set(kinds) <= {"0", "#", "text"} and "0" in kinds and "#" not in kinds[kinds.index("0") :]:
-        if (
-            any(kind == "#" for kind in kinds)
-            and "text" in kinds[kinds.index("#") : kinds.index("0")]
-        ):
-            return NumberFormat("other")
-        return NumberFormat(
-            "padded", tuple("" if kind == "0" else text for kind, text in tokens if kind != "#")
-        )
+    if _is_padded(kinds):
+        parts = ("" if kind == "0" else text for kind, text in tokens if kind != "#")
+        return NumberFormat("padded", tuple(parts))
     return NumberFormat("other")
+
+
+def _tokens(code: str) -> list[tuple[str, str]] | None:
+    """The first section of a format code: `text`, `0` or the character itself, with its text; None for a condition."""
+    tokens: list[tuple[str, str]] = []
+    for match in _TOKEN.finditer(code):
+        text, escaped, condition, char = match.groups()
+        if condition:
+            return None
+        if char == ";":
+            break
+        is_fraction = char == "/" and "?" in code
+        if text or escaped:
+            tokens.append(("text", text or escaped))
+        elif char and char in _LITERALS and not is_fraction:
+            tokens.append(("text", char))
+        elif char:
+            tokens.append((char.lower(), char))
+    return tokens
+
+
+def _shows_digits(kinds: list[str]) -> bool:
+    """Whether a format shows the digits of a number as they are, perhaps rounded or in groups."""
+    if set(kinds) <= {"general", "@"}:
+        return True
+    whole = kinds[: kinds.index(".")] if "." in kinds else kinds
+    is_number = set(kinds) <= {"0", "#", "?", ".", ","} and whole.count("0") <= 1
+    return is_number and kinds[-1] != ","
+
+
+def _is_padded(kinds: list[str]) -> bool:
+    """Whether a format fills a number with zeros, and has texts only before, after or between them."""
+    if "0" not in kinds or not set(kinds) <= {"0", "#", "text"}:
+        return False
+    first = kinds.index("0")
+    if "#" in kinds[first:]:
+        return False
+    return "#" not in kinds or "text" not in kinds[kinds.index("#") : first]
 
 
 class CellKind(IntEnum):
