@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import grp
+import os
+import pwd
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from orderbridge.sources.settings import permissions
 from orderbridge.sources.settings.ownership import warn
 from tests.access import set_acl
 from tests.upgrades.fixtures import unpacked
@@ -28,6 +33,26 @@ def below_a_folder_of_all(project: Path) -> Path:
     return project.parent
 
 
+def with_a_group_of_two(project: Path) -> Path:
+    """The private group of the user is the primary one of somebody else: `shares_the_group` says so."""
+    project.chmod(0o770)
+    return project
+
+
+@pytest.fixture
+def shares_the_group(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The user has a private group, which is the primary one of another user too; only a group's bit makes it count."""
+    me = SimpleNamespace(pw_name="ana", pw_uid=os.geteuid(), pw_gid=os.getegid(), pw_dir="/nowhere")
+    bea = SimpleNamespace(pw_name="bea", pw_uid=STRANGER, pw_gid=os.getegid(), pw_dir="/nowhere")
+    group = SimpleNamespace(gr_name="ana", gr_gid=os.getegid(), gr_mem=[])
+    monkeypatch.setattr(grp, "getgrgid", lambda _: group)
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: bea if number == STRANGER else me)
+    monkeypatch.setattr(pwd, "getpwall", lambda: [me, bea])
+    permissions._primary_members.cache_clear()
+    yield
+    permissions._primary_members.cache_clear()
+
+
 def with_mappings_of_all(project: Path) -> Path:
     mappings = project / "mappings"
     mappings.mkdir(mode=0o700, exist_ok=True)
@@ -35,7 +60,10 @@ def with_mappings_of_all(project: Path) -> Path:
     return mappings
 
 
-@pytest.mark.parametrize("change", [with_acl, below_a_folder_of_all, with_mappings_of_all])
+@pytest.mark.usefixtures("shares_the_group")
+@pytest.mark.parametrize(
+    "change", [with_acl, with_a_group_of_two, below_a_folder_of_all, with_mappings_of_all]
+)
 def test_three_nights_go_on_with_one_line_and_only_the_folder_itself_stops_a_push(
     tmp_path: Path, change: Callable[[Path], Path]
 ) -> None:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.access import set_acl
 from tests.pipelines.bridge import Bridge, bridge, command, start
 
 CHECKOUT = Path(__file__).parents[3]
@@ -219,3 +220,26 @@ def test_no_command_opens_private_files_in_a_folder_that_others_can_write(
         path: (path.lstat().st_ino, path.lstat().st_mtime_ns) for path in shared.iterdir()
     } == before
     assert secret.read_text() == "mine"
+
+
+def test_nothing_is_sent_and_no_desk_opens_where_an_acl_lets_others_write(
+    published: Bridge, tmp_path: Path
+) -> None:
+    rows = tmp_path / "c.csv"
+    rows.write_text("erpCode,email,firstName,lastName\nE1,a@b.example,A,B\n")
+    email = {"SOURCES__LEGACY__LOGIN_MODE": "email"}
+    plan = ("plan", "customers", str(rows), "--passwords", "file", "--out", "plan-1")
+    assert published.command(*plan, **email).code == 0
+    before = len(published.platform.state.log)
+    set_acl(published.folder, "user:54321:rwx")
+    for line in (
+        "push plan-1 --yes --accept-unproven",
+        f"import customers {rows} --passwords file --yes",
+        "desk --no-browser",
+    ):
+        done = published.command(*line.split(), **email)
+        assert done.code == 2, (line, done.said)
+        words = f"orderbridge: {published.folder} can be written by other users (mode 0770, ACL"
+        assert words in done.err, (line, done.said)
+    assert len(published.platform.state.log) == before
+    assert published.command("run", **email).code == 0
