@@ -143,9 +143,17 @@ def _asked(question: Mapping[str, Any], texts: Texts) -> Asked:
     ]
     return Asked(
         id=str(question["id"]),
-        text=str(question["text"]),
+        text=_question_text(question, topic, texts),
         reason=str(question.get("reason") or ""),
         examples=[str(example) for example in question.get("examples") or ()],
         choices=choices,
         is_here=bool(choices),
     )
+
+
+def _question_text(question: Mapping[str, Any], topic: str, texts: Texts) -> str:
+    """What is asked, in the language of the page where its words are known."""
+    text = str(question["text"])
+    if texts.language == "en" or not topic:
+        return text
+    return texts.or_own(f"ask.{topic}", text, **question["values"])

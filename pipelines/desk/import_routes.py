@@ -96,7 +96,7 @@ class ImportRoutes:
         if kind not in kinds():
             return self._not_kept("upload.no_kind")
         one = add_import(cast("KindName", kind), file.filename or "", file.file)
-        one.start()  # without an agreement it sends nothing
+        self._start(one)  # without an agreement it sends nothing
         return self._pages.see(f"/import/{one.name}")
 
     def _not_kept(self, reason: str) -> Response:
@@ -156,14 +156,14 @@ class ImportRoutes:
         sheet = field(form, "sheet")
         if sheet and sheet != field(form, "shown_sheet"):
             one.choose(sheet=sheet)
-            one.start()
+            self._start(one)
             return self._pages.see(f"/import/{one.name}")
         chosen = {name.removeprefix(_COLUMN): path for name, path in named(form, _COLUMN).items()}
         reading = read_columns(one.kind, one.file, one.sheet, one.lookups)
         error = self._give(one, column_answers(reading, chosen))
         if error:
             return self._columns(one, error, chosen)
-        one.start()
+        self._start(one)
         return self._pages.see(f"/import/{one.name}")
 
     def answer_import(self, request: Request) -> Response:
@@ -174,8 +174,12 @@ class ImportRoutes:
         error = self._give(one, answers)
         if error:
             return self._import_page(one, error)
-        one.start()
+        self._start(one)
         return self._pages.see(f"/import/{one.name}")
+
+    def _start(self, one: DeskImport, *options: str) -> None:
+        """Starts the command of an import; its workbook is in the language of the pages."""
+        one.start("--lang", self._texts.language, *options)
 
     def _give(self, one: DeskImport, answers: Mapping[str, str]) -> str:
         """Gives answers by a command, all or none. Returns why they are not possible; empty where they are kept."""
@@ -193,13 +197,13 @@ class ImportRoutes:
         if file is None or not file.size:
             return self._columns(one, self._texts("upload.no_file"))
         keep_file(one.lookups_folder, file.filename or "", file.file)
-        one.start()
+        self._start(one)
         return self._pages.see(f"/import/{one.name}")
 
     def check_import(self, request: Request) -> Response:
         """Looks at the file again, and sends nothing."""
         one = self._import(request)
-        one.start()
+        self._start(one)
         return self._pages.see(f"/import/{one.name}")
 
     def send_import(self, request: Request) -> Response:
@@ -213,20 +217,20 @@ class ImportRoutes:
         typed = field(request.state.form, "number").replace(".", "").replace(",", "")
         if agreement["environment"] == "production" and typed != str(agreement["operations"]):
             return self._import_page(one, self._texts("send.number"))
-        one.start(*agreement["arguments"])
+        self._start(one, *agreement["arguments"])
         return self._pages.see(f"/import/{one.name}")
 
     def correct_import(self, request: Request) -> Response:
         """Keeps the corrected lines as an import of their own, and looks at it."""
         one = self._import(request)
         document = one.result
-        shown = corrections_of(document)
+        shown = corrections_of(document, self._texts)
         rows = corrected_rows(shown, named(request.state.form, "cell:"))
         if not rows or not document.get("folder"):
             return self._import_page(one, self._texts("correct.nothing"))
         mapping = Path(document["folder"]) / MAPPING_FILE
         fixed = add_correction(one, mapping, workbook_of(shown.columns, rows))
-        fixed.start()
+        self._start(fixed)
         return self._pages.see(f"/import/{fixed.name}")
 
     def remove_import(self, request: Request) -> Response:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.plan.wording import problems_in
 
 ROWS_MAX: Final = 200
 CORRECTIONS_MAX: Final = 100
@@ -168,9 +169,9 @@ def plan_page(document: Document, texts: Texts) -> PlanPage:
         changes=[_change(one, texts) for one in rows if one.get("record")],
         differences=[_difference(one) for one in changes.get("differences") or ()][:ROWS_MAX],
         reasons=[_reason(one, texts) for one in changes.get("reasons") or ()],
-        suspicious=[*_suspicious(plan)],
+        suspicious=[*_suspicious(plan, texts)],
         notes=[str(note) for note in changes.get("notes") or ()],
-        corrections=corrections_of(document),
+        corrections=corrections_of(document, texts),
         agreement=_agreement(document.get("agreement")),
         next=[_next(one, texts) for one in document.get("next") or ()],
         results=_counts(_results(document.get("push") or {}), texts),
@@ -181,7 +182,7 @@ def plan_page(document: Document, texts: Texts) -> PlanPage:
     )
 
 
-def corrections_of(document: Document) -> Corrections:
+def corrections_of(document: Document, texts: Texts) -> Corrections:
     """The rejected lines with their cells, in the order of the file."""
     columns = [str(one["name"]) for one in document.get("columns") or ()]
     columns_of = _columns_by_field(document)
@@ -194,7 +195,8 @@ def corrections_of(document: Document) -> Corrections:
         wrong = {columns_of.get(path, "") for path in str(reason["field"] or "").split("; ")}
         for row in reason["rows"]:
             if row.get("cells"):
-                found[row["line"]] = _correction(row, columns, wrong)
+                words = _row_words(reason, row, texts)
+                found[row["line"]] = _correction(row, words, columns, wrong)
     rows = [found[line] for line in sorted(found)][:CORRECTIONS_MAX]
     return Corrections(columns, rows, max(0, lines - len(rows)))
 
@@ -207,11 +209,16 @@ def _columns_by_field(document: Document) -> dict[str, str]:
     }
 
 
-def _correction(row: Document, columns: Sequence[str], wrong: set[str]) -> Correction:
+def _row_words(reason: Document, row: Document, texts: Texts) -> str:
+    """Why a line is not sent: in the platform's words, or in those of the page."""
+    return str(row.get("message") or problems_in(texts, str(reason["code"]), str(row["words"])))
+
+
+def _correction(row: Document, words: str, columns: Sequence[str], wrong: set[str]) -> Correction:
     cells: Mapping[str, str] = row["cells"]
     return Correction(
         line=row["line"],
-        reason=str(row.get("message") or row["words"]),
+        reason=words,
         cells=[
             Cell(f"cell:{row['line']}:{at}", cells.get(name, ""), name, name in wrong)
             for at, name in enumerate(columns)
@@ -275,21 +282,22 @@ def _difference(one: Document) -> Difference:
 
 
 def _reason(one: Document, texts: Texts) -> Reason:
-    rows = [(row["line"], str(row.get("message") or row["words"])) for row in one["rows"]]
+    rows = [(row["line"], _row_words(one, row, texts)) for row in one["rows"]]
     outcome = str(one["outcome"])
     return Reason(
         outcome=outcome,
         outcome_words=_outcome(outcome, texts, one["lines"]),
-        words=str(one["words"]),
+        words=problems_in(texts, str(one["code"]), str(one["words"])),
         lines=one["lines"],
         rows=rows[:ROWS_MAX],
         hidden=max(0, one["lines"] - len(rows[:ROWS_MAX])),
     )
 
 
-def _suspicious(plan: Document) -> Iterator[str]:
+def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
     for one in plan.get("suspicious") or ():
-        yield f"{one['field']}: {one['words']}"
+        words = texts.or_own(f"suspicious.{one['code']}", str(one["words"]), field=one["field"])
+        yield f"{words} ({one['lines']})"
 
 
 def _agreement(one: Document | None) -> Agreement | None:
