@@ -319,7 +319,8 @@ def test_the_workbook_of_corrections_has_texts_only(desk: Browser) -> None:
 
 
 def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bridge) -> None:
-    path = drop(desk, b"name;code\r\nNorte;N1\r\n", "almacenes.csv", "warehouses")
+    content = b"productId;variantId;price\r\n1;1001;19,99\r\n"
+    path = drop(desk, content, "articulos.csv", "variants")
     page = seen_at_its_end(desk, path)
     project.platform.set_faults({"lost_answer": 1.0})
     page = send(desk, path, page)
@@ -330,9 +331,8 @@ def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bri
     assert "Look up what became" in home
     (question,) = set(re.findall(r"write:[0-9a-f]+/[0-9]+", desk.get("/questions").text))
     shown = desk.get("/question", params={"id": question}).text
-    assert "Norte" in shown
+    assert "line 2 of articulos.csv" in shown
     assert "It took effect on the platform" in shown
     answered = desk.post("/question", id=question, value="landed")
     assert answered.status_code == 303, answered.text
     assert "unknown outcome" not in desk.get("/").text
-    assert len(project.platform.state.records("warehouses")) == 1
