@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import signal
@@ -25,6 +26,13 @@ def _binaries() -> Path | None:
         *Path("/usr/local/bin").glob("initdb"),
     ]
     return found[-1].parent if found else None
+
+
+def is_available() -> bool:
+    """Whether a server can be started here."""
+    has_driver = importlib.util.find_spec("psycopg2") is not None
+    can_start = os.geteuid() != 0 or shutil.which("setpriv") is not None
+    return has_driver and can_start and _binaries() is not None
 
 
 def _as_nobody(*arguments: str) -> list[str]:

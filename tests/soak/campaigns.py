@@ -24,6 +24,8 @@ from typing import Final
 from tests.crashes.pull import pull_crashes
 from tests.crashes.push import push_crashes
 from tests.pipelines.push.simulation import Wrong, simulate
+from tests.postgres import is_available
+from tests.soak.damage import damage_seed
 from tests.soak.fortnight import fortnight_seed
 from tests.soak.new_rows import new_rows_seed
 from tests.soak.nights import nights_seed
@@ -59,8 +61,13 @@ def polluted_files(seed: int) -> Outcome:
 
 
 def all_nights(seed: int) -> Outcome:
-    """Nights in which the fields of all orders drift; of each twenty seeds, three in which those of new orders do."""
-    return new_rows_seed(seed) if seed % 20 < 3 else nights_seed(seed)
+    """Nights in which the fields of all orders drift; of each twenty seeds, three in which those of new orders do.
+
+    Of each twenty, four are copied to Postgres after each night, where one can be started.
+    """
+    if seed % 20 < 3:
+        return new_rows_seed(seed)
+    return nights_seed(seed, is_copied=seed % 20 >= 16 and is_available())
 
 
 def all_crashes(seed: int) -> Outcome:
@@ -87,6 +94,7 @@ CAMPAIGNS: Final[dict[str, tuple[Callable[[int], Outcome], int]]] = {
     "files": (polluted_files, sys.maxsize),
     "nights": (all_nights, 200),
     "crashes": (all_crashes, 4),
+    "damage": (damage_seed, 200),
     "shops": (shops_seed, 300),
 }
 """What a seed runs, and the most seeds: more bring nothing new, or take a night each."""

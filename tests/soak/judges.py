@@ -22,7 +22,7 @@ from orderbridge.pipelines.push import eligibility, lookups, outcome
 from orderbridge.pipelines.push.lookups import Doubt
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.reconcile import entities, odd_values
-from orderbridge.pipelines.warehouse import build, recent_rows
+from orderbridge.pipelines.warehouse import build, destination_changes, recent_rows
 from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.sources import disk
 from orderbridge.sources.decode import rows, schema_inference, values
@@ -169,6 +169,11 @@ JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
         ),
         "the exact text of a number is lost": lambda: patch(
             values, "round_decimal", lambda value: Decimal(round(value))
+        ),
+    },
+    lambda: nights_seed(45, 2, is_copied=True).problems: {
+        "changed rows are not copied": lambda: patch(
+            destination_changes, "_CHANGED", f"{destination_changes._CHANGED} LIMIT 0"
         ),
     },
     lambda: new_rows_seed(LONG_LIST, form="the lines are wrapped").problems: {

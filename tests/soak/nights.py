@@ -15,7 +15,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -53,6 +53,7 @@ from orderbridge.sources.extract.spool import SpoolFolder
 from orderbridge.sources.extract.walk import walk
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.settings import ReconcileSettings
+from tests.soak.copies import NightlyCopy, nightly_copy
 from tests.soak.transport import requested_url
 from tests.soak.walks import Outcome, folder_in_memory, inline
 
@@ -294,8 +295,9 @@ class NightlyPull:
 class Nights(NightlyPull):
     """Known orders whose fields drift."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    def __init__(self, seed: int, folder: Path, copy: NightlyCopy | None = None) -> None:
         super().__init__(folder)
+        self.copy = copy
         self.draw = random.Random(seed)
         self.fields, self.orders = fields(), [self._order(n) for n in range(ORDERS_MIN)]
         self.counts: Counter[str] = Counter()
@@ -356,7 +358,12 @@ class Nights(NightlyPull):
             if error := self.pull():
                 yield f"night {self.number}: {error}"
                 break
-            for problem in [*self._judge_tables(), *self._judge_types(), *self._judge_findings()]:
+            for problem in [
+                *self._judge_tables(),
+                *self._judge_types(),
+                *self._judge_findings(),
+                *self._judge_copy(),
+            ]:
                 yield f"night {self.number}: {problem}"
         self.warehouse.close()
 
@@ -518,6 +525,12 @@ class Nights(NightlyPull):
         if errors and self.draw.random() < 0.35:
             self._accept(*self.draw.choice(errors))
 
+    def _judge_copy(self) -> Iterator[str]:
+        """Whether the copy in Postgres is the warehouse."""
+        if self.copy is not None:
+            self.counts["copies"] += 1
+            yield from self.copy.differences(self.warehouse, self.folder / "warehouse.duckdb")
+
     def _gone(self) -> Iterator[str]:
         """The places that had values and have none, until that is accepted."""
         filled: Counter[str] = Counter()
@@ -605,13 +618,15 @@ def leaves(value: object, field: str, name: str) -> Iterator[object]:
         yield field, name, text
 
 
-def nights_seed(seed: int, nights: int = NIGHTS) -> Outcome:
+def nights_seed(seed: int, nights: int = NIGHTS, *, is_copied: bool = False) -> Outcome:
+    """The nights of a seed, with a copy of each in Postgres where that is wanted."""
     with (
         folder_in_memory() as folder,
         mock.patch.dict(os.environ, DLT_PROJECT_DIR=str(folder)),
         inline(),
+        nightly_copy(folder) if is_copied else nullcontext() as copy,
     ):
         (folder / ".dlt").mkdir(mode=0o700)
-        run = Nights(seed, folder)
+        run = Nights(seed, folder, copy)
         problems = list(run.run(nights))
     return Outcome(run.counts, problems)

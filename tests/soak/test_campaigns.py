@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 
 from orderbridge.sources.extract import walk as walks
+from tests.postgres import is_available
 from tests.soak.campaigns import run_seed
 from tests.soak.fortnight import fortnight_seed
 from tests.soak.new_rows import new_rows_seed
@@ -53,6 +54,13 @@ def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_i
         )
         > 0
     )
+
+
+@pytest.mark.skipif(not is_available(), reason="no Postgres that can be started here")
+def test_the_copy_of_each_night_is_the_warehouse_by_table_and_value() -> None:
+    outcome = nights_seed(45, 2, is_copied=True)
+    assert outcome.problems == []
+    assert outcome.counts["copies"] == 2
 
 
 def test_new_orders_in_another_form_are_announced_and_quiet_nights_are_not() -> None:
