@@ -168,3 +168,17 @@ def test_a_file_that_cannot_be_read_is_an_object_too(desk: Desk, text: str) -> N
     found = document(done)
     assert (done.code, found["state"], found["plan"]) == (2, "failed", None)
     assert found["error"]["message"]
+
+
+def test_without_a_terminal_a_locale_changes_nothing_and_lang_the_texts(desk: Desk) -> None:
+    desk.write()
+    arguments = ("import", "customers", "clientes.csv", "--passwords", "file", "--yes")
+    night = call(desk, *arguments, LANG="es_ES.UTF-8")
+    assert "6  confirmed" in night.out
+    assert call(desk, "status", LANG="es_ES.UTF-8").out.startswith("warehouse ")
+    asked = call(desk, *arguments, "--lang", "es")
+    assert "6  omitida: ya está igual en la plataforma" in asked.out
+    assert call(desk, "status", "--lang", "es").out.startswith("base de datos ")
+    assert json.loads(call(desk, "status", "--lang", "es", "--json").out)["message"].startswith(
+        "warehouse "
+    )

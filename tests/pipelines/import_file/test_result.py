@@ -343,7 +343,7 @@ def test_a_workbook_in_spanish_is_corrected_and_imported_like_any_other(desk: De
     assert workbook(first).sheetnames == ["por corregir", "todas las líneas", "check"]
     header, missing, wrong = cells(workbook(first)["por corregir"])
     assert header == ["Código", "Nombre", "Correo", "línea", "campo", "código", "motivo"]
-    assert missing[3:] == ["3", "email", "required", "Correo: falta: es obligatorio"]
+    assert missing[3:] == ["3", "email", "required", "Correo: es obligatorio y falta"]
     assert wrong[6].startswith("Correo «luz»: el correo no es válido")
     statuses = [row[4] for row in cells(workbook(first)["todas las líneas"])]
     assert statuses == ["estado", "confirmada", "rechazada", "rechazada"]
