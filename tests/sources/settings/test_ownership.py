@@ -118,16 +118,17 @@ def test_a_user_whose_primary_group_is_the_owners_is_another_user(
     assert "(mode 0775, group ana, the primary group of bea too)" in refusal(warehouse_path)
 
 
-@pytest.mark.parametrize("where", ["above", "link"])
+@pytest.mark.parametrize("where", ["above", "link", "target"])
 def test_a_folder_on_the_way_that_others_can_write_is_refused_unless_it_is_sticky(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     above = root.parent
-    if where == "link":
-        above = tmp_path / "links"
-        above.mkdir()
-        (above / "here").symlink_to(root)
-        monkeypatch.setenv("WAREHOUSE__PATH", str(above / "here" / "w.duckdb"))
+    if where != "above":
+        links = tmp_path / "links"
+        links.mkdir()
+        (links / "here").symlink_to(root)
+        monkeypatch.setenv("WAREHOUSE__PATH", str(links / "here" / "w.duckdb"))
+        above = links if where == "link" else root.parent
     assert warehouse_path()
     above.chmod(0o777)
     text = refusal(warehouse_path)
