@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 
 from orderbridge.transforms.currencies import DECIMALS, DECIMALS_USUAL, PRICED_WITH_DECIMALS
 from orderbridge.transforms.frames import MONEY, TEXT, Column, array, column, constant
-from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+from orderbridge.transforms.questions import (
+    Answer,
+    Choice,
+    Evidence,
+    Question,
+    answer_about,
+    question,
+)
 from orderbridge.transforms.total_candidates import Holding, Numbers
 
 UNIT: Final = "reconcile.order_total_unit"
@@ -39,7 +46,7 @@ def unit_question(
     total: str,
     holding: Holding | None,
     values: Numbers,
-    line_amounts: Numbers,
+    prices: Numbers,
     currencies: Mapping[str, int],
     answer: Answer | None,
 ) -> Question | None:
@@ -49,14 +56,13 @@ def unit_question(
         total: the column of the totals.
         holding: what it holds, as the lines show it.
         values: totals of some orders.
-        line_amounts: what their lines come to, as far as it is known.
+        prices: of their lines, as far as they are known. What lines come to has decimals where a discount has.
         currencies: how many orders have each code.
         answer: in force.
     """
-    if answer is not None and answer.about not in ("", total):
-        answer = None
+    answer = answer_about(answer, total)
     given = values[np.nan_to_num(values) != 0]
-    are_whole = _are_whole(given) and _are_whole(line_amounts[~np.isnan(line_amounts)])
+    are_whole = _are_whole(given) and _are_whole(prices)
     proposal, words = _shown_unit(total, holding)
     doubt = ""
     if are_whole and proposal != CENTS:

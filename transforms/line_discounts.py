@@ -17,7 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.transforms.frames import MONEY, Column, array, column, constant
-from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+from orderbridge.transforms.questions import (
+    Answer,
+    Choice,
+    Evidence,
+    Question,
+    answer_about,
+    question,
+)
 
 DiscountUnit = Literal["amount", "amount_each", "fraction", "percent", "included"]
 """What a discount is: an amount of the line, or of each piece, a share of its amount, or per cent of it; or it is in
@@ -72,8 +79,7 @@ def discount_question(
         totals: of these orders, with their ids as the index: columns of numbers that may be the total.
         answer: in force.
     """
-    if answer is not None and answer.about not in ("", name):
-        answer = None
+    answer = answer_about(answer, name)
     is_discounted = lines["discount"].fillna(0) != 0
     if not is_discounted.any():
         return None

@@ -116,6 +116,25 @@ def choose_line_fields(
         totals: columns of some orders that may be the total, as numbers, with the ids of the orders as the index.
     """
     columns = ExaminedColumns.of(lines, LINE_RULES, answers, {})
+    asked = _asked(lines, columns, answers, totals)
+    used = LineFields(**{name: one.value for name, one in asked.items()})
+    needed = _needed(used)
+    amounts = {
+        name: columns.facts[column].amounts
+        for name, column in used.columns().items()
+        if name in AMOUNTS
+    }
+    findings = _findings(asked, needed, columns) if columns.rows else ()
+    return LineChoice(used, amounts, combine_findings([*findings]), [*_questions(asked, needed)])
+
+
+def _asked(
+    lines: LineColumns,
+    columns: ExaminedColumns,
+    answers: Mapping[str, Answer],
+    totals: pd.DataFrame,
+) -> dict[str, Question]:
+    """The question about each field."""
     asked: dict[str, Question] = {}
     for name, rule in LINE_RULES.items():
         answer = answers.get(rule.question)
@@ -125,23 +144,14 @@ def choose_line_fields(
         if name == "line_total" and evidence.proposal is not None and _is_priced_before(asked):
             evidence = replace(evidence, is_only_proposed=answer is None)
         asked[name] = question(evidence, answer)
-    used = LineFields(**{name: one.value for name, one in asked.items()})
-    needed = _needed(used)
-    amounts = {
-        name: columns.facts[column].amounts
-        for name, column in used.columns().items()
-        if name in AMOUNTS
-    }
-    return LineChoice(
-        used,
-        amounts,
-        combine_findings([*_findings(asked, needed, columns)]) if columns.rows else frame(FINDINGS),
-        [
-            one
-            for name, one in asked.items()
-            if one.value is not None or name in needed or one.evidence.is_only_proposed
-        ],
-    )
+    return asked
+
+
+def _questions(asked: Mapping[str, Question], needed: Sequence[str]) -> Iterator[Question]:
+    """The questions to keep: about fields that are used, needed or proposed."""
+    for name, one in asked.items():
+        if one.value is not None or name in needed or one.evidence.is_only_proposed:
+            yield one
 
 
 def _evidence(name: str, columns: ExaminedColumns, answer: Answer | None) -> Evidence:

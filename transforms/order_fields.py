@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, cast
 
+import numpy as np
 import pandas as pd
 
 from orderbridge.transforms.amount_unit import CENTS, UNIT, unit_question
@@ -43,6 +44,7 @@ from orderbridge.transforms.statuses import region_or_status, status_columns
 from orderbridge.transforms.total_candidates import (
     LINE_SUMS,
     SUM_OF_LINES,
+    Numbers,
     TotalCandidates,
     total_evidence,
 )
@@ -308,7 +310,15 @@ def _compared(
     unit = None if discount is None else cast(DiscountUnit | None, discount.value)
     sums = line_sums(lines, unit or "included")
     come_to = look_up(some["id"], sums, "order_id")[[*LINE_SUMS]]
-    return TotalCandidates.of(amounts.assign(**come_to)), discount
+    return TotalCandidates.of(amounts.assign(**come_to), _prices(lines)), discount
+
+
+def _prices(lines: pd.DataFrame) -> Numbers:
+    """The prices of lines, or their amounts, before discounts: those of cents have no decimals."""
+    for name in ("unit_price", "line_total"):
+        if name in lines:
+            return lines[name].dropna().to_numpy(np.float64)
+    return np.empty(0)
 
 
 def _evidence(
@@ -388,11 +398,10 @@ def _unit(
     if total == SUM_OF_LINES and not totals.line_orders().hits:
         return None
     holding = totals.holdings.get(total)
-    values = totals.values.get(total, totals.line_amount)
+    values = totals.values.get(total, totals.prices)
     currency = asked["currency"].value
     codes = columns.facts[currency].currencies if currency in columns.facts else {}
-    amounts = totals.line_amount
-    return unit_question(total, holding, values, amounts, codes, answers.get(UNIT))
+    return unit_question(total, holding, values, totals.prices, codes, answers.get(UNIT))
 
 
 def _field_findings(

@@ -56,7 +56,14 @@ from orderbridge.transforms.frames import (
 from orderbridge.transforms.order_columns import money, texts_of
 from orderbridge.transforms.order_fields import CHARGES, FieldChoice
 from orderbridge.transforms.order_names import ORDER_NAMES
-from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+from orderbridge.transforms.questions import (
+    Answer,
+    Choice,
+    Evidence,
+    Question,
+    answer_about,
+    question,
+)
 from orderbridge.transforms.texts import without_blank
 
 ORDERS: Final = {
@@ -126,8 +133,7 @@ def order_customers(
     unproven, or far fewer orders are of a known customer than `last_matched_share`, that of the last run, nothing is
     stated about the others: null.
     """
-    if answer is not None and answer.about not in ("", name):
-        answer = None
+    answer = answer_about(answer, name)
     match = index.match(texts_of(values), name, _notation(answer), counts)
     notation = _notation_question(match, name, answer)
     named = match.named

@@ -160,6 +160,11 @@ class Question:
         return self.state in ("contradicted", "open", "assumed")
 
 
+def answer_about(answer: Answer | None, about: str) -> Answer | None:
+    """The answer, if it is about this value of the question that it depends on, or about any."""
+    return answer if answer is None or answer.about in ("", about) else None
+
+
 def questions(evidence: Iterable[Evidence], answers: Mapping[str, Answer]) -> list[Question]:
     """The question of each subject, from the answers in force by the id of the question."""
     return [question(one, answers.get(one.question)) for one in evidence]

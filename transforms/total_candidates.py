@@ -51,14 +51,16 @@ class TotalCandidates:
         holdings: what a column holds, as the lines show it; no key where they do not.
         values: of each column.
         line_amount: what the lines come to.
+        prices: of the lines.
     """
 
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     values: Mapping[str, Numbers] = field(default_factory=dict)
     line_amount: Numbers = field(default_factory=lambda: np.empty(0))
+    prices: Numbers = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def of(cls, orders: pd.DataFrame) -> TotalCandidates:
+    def of(cls, orders: pd.DataFrame, prices: Numbers) -> TotalCandidates:
         """Those of a frame of numbers, which has the columns of `LINE_SUMS` too."""
         numbers = {str(name): orders[name].to_numpy(np.float64, na_value=np.nan) for name in orders}
         amount, pieces = (numbers.pop(name) for name in LINE_SUMS)
@@ -67,6 +69,7 @@ class TotalCandidates:
             {name: holding for name, holding in found.items() if holding is not None},
             numbers,
             amount,
+            prices,
         )
 
     def proposed(self, names: Sequence[str]) -> tuple[str | None, str]:

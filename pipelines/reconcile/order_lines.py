@@ -32,8 +32,7 @@ _NOTHING: Final = "NULL AS nothing"
 _WITH_DISCOUNTS: Final = """
     CREATE OR REPLACE TEMP TABLE lines_with_discounts AS
     SELECT l.*, d.amount::VARCHAR AS {name} FROM {table} l LEFT JOIN (
-        SELECT order_id, {line} AS line, sum(try_cast({amount} AS DECIMAL(38, 9))) AS amount
-        FROM raw.{child} GROUP BY ALL) d
+        SELECT n.order_id, n.{line} AS line, sum({amount}) AS amount FROM raw.{child} n GROUP BY ALL) d
     ON d.order_id = l.order_id AND d.line = l.position ORDER BY l.rowid"""
 
 
@@ -73,7 +72,7 @@ class RawLines:
                 table=table,
                 name=sql_name(column),
                 line=sql_name(line),
-                amount=sql_name(amount),
+                amount=tables.numbers(f"raw.{sql_name(child)}", amount, "n"),
                 child=sql_name(child),
             )
             build.execute(sql)

@@ -2,7 +2,7 @@
 
 In: the raw orders of a build and their child tables. Out: a temporary table with a row for each order, in their order,
 which `reconcile_orders` reads beside it; and the column of the payments' state as one that may say that an order does
-not count. Amounts are those that the platform writes as numbers, without a sign.
+not count. Amounts are without a sign. Texts are read as those of totals are.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from orderbridge.transforms.order_fields import FieldChoice
 from orderbridge.transforms.order_names import ORDER_NAMES
 
 TABLE: Final = "temp.order_refunds"
-_AMOUNT: Final = "abs(try_cast({} AS DECIMAL(38, 9)))"
 _NOTHING: Final = "NULL::DECIMAL(38, 9)"
 _NESTED: Final = """
-    LEFT JOIN (SELECT order_id, sum({amount}) AS amount FROM raw.{table} GROUP BY order_id) refunds
+    LEFT JOIN (SELECT order_id, sum(abs({amount})) AS amount FROM raw.{table} n GROUP BY order_id) refunds
     ON refunds.order_id = o.id"""
 _PAYMENTS: Final = """
     LEFT JOIN (SELECT order_id, arg_max({state}, position) AS state FROM raw.{table} GROUP BY order_id) payments
@@ -42,11 +41,12 @@ def find_refunds(orders: RawOrders, choice: FieldChoice) -> FieldChoice:
     }
     joins: list[str] = []
     amounts = [*_own_amounts(orders, choice)]
-    for table, column in _columns(children, "refunds", "refund_amount"):
-        amount = _AMOUNT.format(sql_name(column))
-        joins.append(_NESTED.format(amount=amount, table=sql_name(f"orders__{table}")))
+    nested = next(_columns(children, "refunds", "refund_amount"), None)
+    if nested is not None:
+        table = sql_name(f"orders__{nested[0]}")
+        amount = orders.tables.numbers(f"raw.{table}", nested[1], "n")
+        joins.append(_NESTED.format(amount=amount, table=table))
         amounts.insert(0, "refunds.amount")
-        break
     payments = next(_columns(children, "payments", "payment_state"), None)
     if payments is not None:
         table, column = payments
@@ -73,12 +73,12 @@ def _own_amounts(orders: RawOrders, choice: FieldChoice) -> Iterator[str]:
     """What columns of the orders say about the refunded amount (SQL)."""
     for name in ORDER_NAMES["refunded"]:
         if name in orders.kinds:
-            yield _AMOUNT.format(f"o.{sql_name(name)}")
+            yield f"abs({orders.tables.numbers(orders.name, name, 'o')})"
     total = choice.fields.total or ""
     for name in ORDER_NAMES["total_after_refunds"]:
         if total in orders.kinds and name in orders.kinds and name != total:
-            values = [f"try_cast(o.{sql_name(one)} AS DECIMAL(38, 9))" for one in (total, name)]
-            yield f"nullif(greatest({values[0]} - {values[1]}, 0), 0)"
+            before, after = (orders.tables.numbers(orders.name, one, "o") for one in (total, name))
+            yield f"nullif(greatest({before} - {after}, 0), 0)"
 
 
 def _columns(

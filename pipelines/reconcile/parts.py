@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_text
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text
 from orderbridge.sources.contract import LISTS
 from orderbridge.transforms.findings import (
     FINDINGS,
@@ -33,6 +33,7 @@ from orderbridge.transforms.findings import (
     shared_value_findings,
 )
 from orderbridge.transforms.frames import Schema, from_arrow, to_arrow
+from orderbridge.transforms.order_columns import money
 
 PART_ROWS: Final = 100_000
 """So many rows take about 100 MB in frames."""
@@ -157,6 +158,25 @@ class Parts:
             yield from_arrow(
                 self.build.sql(f"FROM {' POSITIONAL JOIN '.join(sides)}").to_arrow_table()
             )
+
+    def numbers(self, table: str, name: str, alias: str) -> str:
+        """The amounts of a column of a table (SQL). Texts are read as all of them together prove their notation.
+
+        Args:
+            table: with its schema.
+            name: of the column.
+            alias: of the table in the query.
+        """
+        column = sql_name(name)
+        value = f"{alias}.{column}"
+        if columns_of(self.build, table)[name] != "VARCHAR":
+            return f"try_cast({value} AS DECIMAL(38, 9))"
+        texts = self.build.sql(f"SELECT DISTINCT {column} AS written FROM {table}")
+        rows = from_arrow(texts.to_arrow_table())
+        read = sql_name(f"amounts of {table}.{name}")
+        with self.given("read_amounts", rows.assign(amount=money(rows["written"]))):
+            self.build.execute(f"CREATE OR REPLACE TEMP TABLE {read} AS FROM read_amounts")
+        return f"(SELECT r.amount FROM {read} r WHERE r.written = {value})"
 
     @contextmanager
     def given(self, name: str, rows: pd.DataFrame) -> Iterator[None]:

@@ -42,6 +42,7 @@ _NAMES: Final = {
     "Taza esmaltada": "12.30",
     "Filtro de papel": "6.45",
 }
+BY_EMAIL: Final = "email"
 _CENT: Final = Decimal("0.01")
 """What two ways of rounding a discount differ by."""
 _TAX: Final = Decimal("0.18")
@@ -108,12 +109,14 @@ def mixed_shop(seed: int) -> tuple[Shop, dict[str, str], Mapping[str, str]]:
     money, unit = _money(mixed)
     discount = _discount(mixed, money)
     total, total_of = _total(mixed, money, discount)
+    refunds, share_back = _refunds(mixed, money, total_of)
     parts = [
         _customer(mixed, customers),
         _time(mixed),
         status,
         total,
         _lines(mixed, money, discount),
+        refunds,
         _others(mixed),
     ]
     answers: dict[str, str] = {"order_total_unit": unit}
@@ -143,7 +146,7 @@ def mixed_shop(seed: int) -> tuple[Shop, dict[str, str], Mapping[str, str]]:
                 day=bought.at.date(),
                 total=total_of(bought),
                 currency="",
-                status=classes[bought.state],
+                status=_after_refund(classes[bought.state], share_back(bought)),
                 lines=lines_of(bought.items, revenue=discount.revenue),
             )
         )
@@ -156,8 +159,22 @@ _KEY: Final = Answers("id", "", "id", "", "offset", None, "gross", (), None)
 
 
 def _customer(mixed: Mixed, customers: list[Row]) -> Part:
-    """By id or by the ERP's code, in a column or in an object; beside it the seller, whose ids are small too."""
-    kind = mixed.one("customer", "id", "code", "nested id", "nested code", "other id", "other code")
+    """By id, the ERP's code or e-mail, in a column or in an object; beside it the seller, whose ids are small too.
+
+    Nobody can answer yet that a customer is named by e-mail.
+    """
+    kind = mixed.one(
+        "customer", "id", "code", "nested id", "nested code", "other id", "other code", BY_EMAIL
+    )
+    if kind == BY_EMAIL:
+        of_buyer: dict[int | None, Any] = {n: row["email"] for n, row in enumerate(customers)}
+        of_buyer[None] = None
+        return Part(
+            lambda bought: {
+                "customer_email": of_buyer.get(bought.buyer, f"x{bought.n}@shop.example")
+            },
+            {},
+        )
     is_code = kind.endswith("code")
     column = {
         "id": "customer_id",
@@ -358,6 +375,30 @@ def _total(
 
     column = "sum_of_lines" if holds == "lines" else name
     return Part(write, {"order_total": column}), total
+
+
+def _refunds(
+    mixed: Mixed, money: Callable[[Decimal], Any], total: Callable[[Purchase], Decimal]
+) -> tuple[Part, Callable[[Purchase], Decimal]]:
+    """Nothing about refunds; or an array of them: of some orders a part goes back, of some everything."""
+    kind = mixed.one("refunds", "none", "none", "array", "column")
+    shares = {3: Decimal(1), 6: Decimal("0.4")}
+
+    def share(bought: Purchase) -> Decimal:
+        return ZERO if kind == "none" else shares.get(bought.n % 11, ZERO)
+
+    def write(bought: Purchase) -> Row:
+        back = cents(total(bought) * share(bought))
+        if kind == "array":
+            return {"refunds": [{"id": bought.n, "amount": money(back)}] if back else []}
+        return {} if kind == "none" else {"total_refunded": money(back)}
+
+    return Part(write, {}), share
+
+
+def _after_refund(status: Status, share: Decimal) -> Status:
+    """What an order is of which a share went back."""
+    return "refunded" if status == "sale" and share == 1 else status
 
 
 def _lines(mixed: Mixed, money: Callable[[Decimal], Any], discount: Discount) -> Part:
