@@ -27,6 +27,7 @@ _IS_KEPT: Final = """
 _TABLE: Final = """
     CREATE TABLE IF NOT EXISTS reconciled.exceptions (
         entity VARCHAR, entity_id VARCHAR, rule VARCHAR, severity VARCHAR, detail VARCHAR, is_accepted BOOLEAN);
+    ALTER TABLE reconciled.exceptions ADD COLUMN IF NOT EXISTS is_accepted BOOLEAN;
     ALTER TABLE reconciled.exceptions ADD COLUMN IF NOT EXISTS first_run_id VARCHAR;
     ALTER TABLE reconciled.exceptions ADD COLUMN IF NOT EXISTS first_seen_at TIMESTAMPTZ"""
 _NEW: Final = """
@@ -60,7 +61,7 @@ class NewFindings:
 
 
 def prepare_findings(build: duckdb.DuckDBPyConnection) -> None:
-    """Makes the table of the findings where there is none yet, empty: the views read it."""
+    """Makes the table of the findings as the views read it: empty where there is none, with the columns of today."""
     build.execute(_TABLE)
 
 
