@@ -1,14 +1,12 @@
 """Which other users the group's bits of a file's mode let write: its group, or the entries of its access control list.
 
 In: a path, and its facts. Out: an entry for each group or user, with its words for a message. Where the system has no
-POSIX ACLs, as macOS, the group counts alone.
+POSIX ACLs, as macOS, the group counts alone. The modules of users and groups are imported late: Windows has none.
 """
 
 from __future__ import annotations
 
-import grp
 import os
-import pwd
 import stat
 import struct
 from collections.abc import Collection, Iterator
@@ -94,6 +92,9 @@ def _shared_group(number: int, owners: Collection[int]) -> Iterator[str]:
 
 def has_name_of_user(number: int, owners: Collection[int]) -> bool:
     """Whether a group has the name of one of these users, and no other member, as many systems make one for each."""
+    import grp
+    import pwd
+
     try:
         group = grp.getgrgid(number)
     except KeyError:
@@ -112,12 +113,16 @@ def has_name_of_user(number: int, owners: Collection[int]) -> bool:
 @cache
 def _primary_members(number: int) -> frozenset[int]:
     """The users whose primary group this is: they are no members of it in the list of groups."""
+    import pwd
+
     users = pwd.getpwall()
     return frozenset(user.pw_uid for user in users if user.pw_gid == number)
 
 
 def user_name(number: int) -> str:
     """The name of a user, or its number where it has none."""
+    import pwd
+
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:
@@ -125,6 +130,8 @@ def user_name(number: int) -> str:
 
 
 def _group_name(number: int) -> str:
+    import grp
+
     try:
         return grp.getgrgid(number).gr_name
     except KeyError:

@@ -9,9 +9,12 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from tests.desk.conftest import Person
+from tests.desk.person import Person
 from tests.pipelines.bridge import Bridge
 
+pytest_plugins = (
+    "tests.desk.person",
+)  # no conftest.py: `make unit` has no selenium, and would read it
 CUSTOMERS = (
     "Código;Nombre;Apellidos;Correo\r\n"
     + "".join(f"07{n:04d};Ana;Peña;ana{n}@example.com\r\n" for n in range(3))

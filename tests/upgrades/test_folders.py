@@ -7,7 +7,6 @@ import os
 import pwd
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -39,12 +38,16 @@ def with_a_group_of_two(project: Path) -> Path:
     return project
 
 
+def _user(name: str, number: int) -> pwd.struct_passwd:
+    return pwd.struct_passwd((name, "x", number, os.getegid(), "", "/nowhere", "/bin/sh"))
+
+
 @pytest.fixture
 def shares_the_group(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The user has a private group, which is the primary one of another user too; only a group's bit makes it count."""
-    me = SimpleNamespace(pw_name="ana", pw_uid=os.geteuid(), pw_gid=os.getegid(), pw_dir="/nowhere")
-    bea = SimpleNamespace(pw_name="bea", pw_uid=STRANGER, pw_gid=os.getegid(), pw_dir="/nowhere")
-    group = SimpleNamespace(gr_name="ana", gr_gid=os.getegid(), gr_mem=[])
+    me = _user("ana", os.geteuid())
+    bea = _user("bea", STRANGER)
+    group = grp.struct_group(("ana", "x", os.getegid(), []))
     monkeypatch.setattr(grp, "getgrgid", lambda _: group)
     monkeypatch.setattr(pwd, "getpwuid", lambda number: bea if number == STRANGER else me)
     monkeypatch.setattr(pwd, "getpwall", lambda: [me, bea])
