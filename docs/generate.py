@@ -25,7 +25,7 @@ from orderbridge.sources.legacy import legacy
 from orderbridge.sources.public_v1 import public_v1
 from orderbridge.sources.settings.sections import SECTIONS, settings_of
 from orderbridge.sources.settings.setting import SETTINGS, Setting, shown
-from orderbridge.transforms.erp.candidates import WEIGHTS
+from orderbridge.transforms.erp.evidence import WEIGHTS, Weights
 from orderbridge.transforms.rules import RULES, SEVERITIES
 
 CHECKOUT = Path(__file__).parents[1]
@@ -218,11 +218,13 @@ def _toml(setting: Setting) -> str:
 
 def weights_table() -> str:
     """The weights of the match, in Markdown."""
+    marks = [name for name in Weights._fields if name != "nothing"]
     rows = [
-        f"| `{field}` | {one.equal} | {one.near} | {one.different} |\n"
-        for field, one in WEIGHTS.items()
+        [f"`{field}`", *(getattr(of, mark) or "" for mark in marks)]
+        for field, of in WEIGHTS.items()
     ]
-    return "| field | equal | nearly equal | different |\n|---|---|---|---|\n" + "".join(rows)
+    head = [["field", *marks], ["---"] * (len(marks) + 1)]
+    return "".join(f"| {' | '.join(map(str, row))} |\n" for row in [*head, *rows])
 
 
 def with_table(page: str, name: str, table: str) -> str:

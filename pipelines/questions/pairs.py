@@ -7,7 +7,7 @@ first, then the most doubtful; and reviews, which the next run and the next plan
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,9 @@ from orderbridge.transforms.questions import Choice
 PREFIX: Final = "match:"
 _CERTAIN_FROM: Final = 10
 """Matched pairs of this weight and more are not asked."""
+_LINES_PER_QUESTION, _ASKED_MIN = 100, 10
+"""One pair of so many lines is asked, and at least so many pairs. `review` writes all of them as a spreadsheet."""
+_LINES: Final = "SELECT count(line) FROM reconciled.erp_customers"
 _DECISIONS: Final[Mapping[str, Decision]] = {"same": "accept", "different": "reject"}
 
 
@@ -49,7 +52,7 @@ class Pairs:
             for pair in kept.pairs
             if pair.pair not in reviewed
         }
-        doubtful = [one for one in _doubtful() if one["pair"] not in {*reviewed, *held}]
+        doubtful = _doubtful(without={*reviewed, *held})
         return [*held.values(), *map(_asked, doubtful)]
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
@@ -99,14 +102,17 @@ def pair_of(question: str) -> str:
     return f"{line_key}{SEPARATOR}{customer_id}"
 
 
-def _doubtful() -> Rows:
-    """The doubtful pairs of the match with the ERP."""
+def _doubtful(without: Collection[str]) -> Rows:
+    """The most doubtful pairs of the match with the ERP that are left."""
     if not warehouse_path().is_file():
         return []
     with open_warehouse() as warehouse:
         if "erp_pairs" not in table_names(warehouse, "reconciled"):
             return []
-        return doubtful_pairs(warehouse, _CERTAIN_FROM)
+        pairs = doubtful_pairs(warehouse, _CERTAIN_FROM)
+        ((lines,),) = warehouse.execute(_LINES).fetchall()
+    left = [pair for pair in pairs if pair["pair"] not in without]
+    return left[: max(lines // _LINES_PER_QUESTION, _ASKED_MIN)]
 
 
 def _holding(pair: AlikePair, file: str) -> AskedQuestion:

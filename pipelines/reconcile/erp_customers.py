@@ -20,7 +20,9 @@ from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.reviews import review_frame
 from orderbridge.pipelines.warehouse.sql import replace, table_names
 from orderbridge.sources.errors import BridgeError
-from orderbridge.transforms.erp.match_keys import MATCH_KEYS
+from orderbridge.transforms.erp.codes import code_questions
+from orderbridge.transforms.erp.compare import Notation
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS, CodeForm
 from orderbridge.transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_PAIRS
 from orderbridge.transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
 from orderbridge.transforms.frames import TEXT, column, frame, from_arrow
@@ -75,7 +77,11 @@ def match_customers(
             build.sql(_KEPT_FINDINGS).to_arrow_table()
         ) if "exceptions" in kept else frame(FINDINGS)
     reviews = review_frame(inputs.reviews.values())
-    match_findings, repeated = match_lines(inputs.parts, erp.rows, inputs.settings.country, reviews)
+    settings = inputs.settings
+    form = CodeForm(settings.erp_code_prefix, settings.erp_code_zeros)
+    notation = Notation(settings.country, form)
+    match_findings, repeated, forms = match_lines(inputs.parts, erp.rows, notation, reviews)
+    inputs.questions.add(*code_questions(forms, form, inputs.questions.answers))
     totals = _totals(build, len(erp.rows), repeated)
     recorded = {**totals, "refused": len(erp.refused), "skipped": erp.skipped}
     ops.record_totals(build, inputs.run_id, "reconciled.erp_customers", recorded)

@@ -7,9 +7,9 @@ hashes of keys, the pairs that they make, and the codes that have no match.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import duckdb
 import numpy as np
@@ -18,10 +18,20 @@ import pyarrow as pa
 
 from orderbridge.pipelines.reconcile import parts
 from orderbridge.pipelines.reconcile.parts import Parts, RowFile, folder_of
-from orderbridge.transforms.erp.candidates import Candidates, buckets, find_candidates
+from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.sources.words import number
+from orderbridge.transforms.erp.candidates import Candidates, buckets, common_keys, find_candidates
+from orderbridge.transforms.erp.codes import OtherForms, other_forms
+from orderbridge.transforms.erp.compare import AS_GIVEN, Notation
 from orderbridge.transforms.erp.findings import LINE_ENTITY, missing_customer_findings
-from orderbridge.transforms.erp.match import PartialMatch, distinct_lines, match_part, reviewed_rows
-from orderbridge.transforms.erp.match_keys import MATCH_KEYS, Hashes, hash_keys, key_values
+from orderbridge.transforms.erp.match import (
+    REVIEWS,
+    PartialMatch,
+    distinct_lines,
+    match_part,
+    reviewed_rows,
+)
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS, Hashes, code, hash_keys, key_values
 from orderbridge.transforms.erp.tables import (
     DIFFERENCES,
     ERP_CUSTOMERS,
@@ -31,8 +41,8 @@ from orderbridge.transforms.erp.tables import (
     PLATFORM_CUSTOMERS,
     PLATFORM_DOCUMENTS,
 )
-from orderbridge.transforms.findings import combine_findings, rule_findings
-from orderbridge.transforms.frames import from_arrow
+from orderbridge.transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
+from orderbridge.transforms.frames import frame, from_arrow
 
 ROWS_PER_BUCKET: Final = 400_000
 """Lines, customers and documents together. A worker takes about a kilobyte for each."""
@@ -62,6 +72,12 @@ _TABLES: Final = {
     ),
 }
 """The columns that a part has, those of the table, and its order."""
+_LAST_MATCHES: Final = """
+    SELECT line_key, customer_id, true AS is_accepted FROM reconciled.erp_pairs
+    WHERE status = 'matched' AND matched_by <> 'reviewed'"""
+_PARTED: Final = """
+    SELECT count(*) FROM reconciled.erp_pairs SEMI JOIN last_matches USING (line_key, customer_id)
+    WHERE status = 'possible'"""
 _Bucket = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, Candidates]
 
 
@@ -75,19 +91,34 @@ def hash_texts(texts: pa.Array) -> Hashes:
     return hashes
 
 
+class MatchedLines(NamedTuple):
+    """What a match made besides its tables.
+
+    Attributes:
+        findings: about lines and customers.
+        repeated: the number of lines that are equal to an earlier one.
+        forms: see `transforms.erp.codes.other_forms`.
+    """
+
+    findings: pd.DataFrame
+    repeated: int
+    forms: dict[str, OtherForms]
+
+
 def match_lines(
-    tables: Parts, erp: pd.DataFrame, country: str | None, reviews: pd.DataFrame | None = None
-) -> tuple[pd.DataFrame, int]:
+    tables: Parts,
+    erp: pd.DataFrame,
+    notation: Notation = AS_GIVEN,
+    reviews: pd.DataFrame | None = None,
+) -> MatchedLines:
     """Makes `reconciled.erp_customers`, `.erp_pairs` and `.erp_differences` from the lines of the ERP's file.
 
     Args:
         tables: of a build with the reconciled customers and raw documents.
         erp: see `transforms.erp.match.distinct_lines`.
-        country: see `transforms.erp.match.match_part`.
+        notation: how values are written.
         reviews: the columns of `transforms.erp.match.REVIEWS`.
 
-    Returns:
-        The findings, and the number of repeated lines.
     """
     build = tables.build
     lines, repeated = distinct_lines(erp)
@@ -95,25 +126,31 @@ def match_lines(
     ((first, customers, papers),) = build.execute(_SIZES).fetchall()
     keys = [key for key in MATCH_KEYS if key in lines]
     ours = _hashes(
-        keys, (lines[at : at + parts.PART_ROWS] for at in range(0, len(lines), parts.PART_ROWS))
+        notation,
+        keys,
+        (lines[at : at + parts.PART_ROWS] for at in range(0, len(lines), parts.PART_ROWS)),
     )
     batches = map(from_arrow, build.sql(_KEYS).to_arrow_reader(parts.PART_ROWS))
     theirs = _hashes(
+        notation,
         keys,
         (rows.assign(row=rows["row"] - first).set_index("row") for rows in batches),
         with_stand_ins=True,
     )
-    reviewed = None
-    if reviews is not None and len(reviews):
+    last = _last_matches(build)
+    reviewed, matched_before = None, None
+    if len(last) or (reviews is not None and len(reviews)):
         ids = build.sql("SELECT customer_id FROM match_keys").to_arrow_table()["customer_id"]
-        reviewed = reviewed_rows(lines, ids, reviews)
-    candidates = find_candidates(ours, theirs, (len(lines), customers), reviewed)
+        reviewed = reviewed_rows(lines, ids, reviews) if reviews is not None else None
+        matched_before = reviewed_rows(lines, ids, last)[:2]
+    candidates = find_candidates(ours, theirs, (len(lines), customers), reviewed, matched_before)
+    forms = _code_forms(build, lines, ours, theirs) if "erp_code" in lines else {}
     del ours, theirs
     count = (len(lines) + customers + papers) // ROWS_PER_BUCKET + 1
     files = {name: RowFile(folder_of(build), columns) for name, (columns, *_) in _TABLES.items()}
     findings, codes = [rule_findings(LINE_ENTITY, "line_repeated", repeated)], []
     for part in tables.map_tasks(
-        partial(_match_bucket, country=country), _buckets(tables, lines, candidates, count)
+        partial(_match_bucket, notation=notation), _buckets(tables, lines, candidates, count)
     ):
         for file, rows in zip(
             files.values(), (part.customers, part.pairs, part.differences), strict=True
@@ -126,18 +163,64 @@ def match_lines(
             f"CREATE OR REPLACE TABLE reconciled.{name} AS "
             f"SELECT {', '.join(columns)} FROM {files[name].written()} ORDER BY {order}"
         )
+    findings.append(_parted(tables, last))
     missing_codes = from_arrow(build.sql(_MISSING_CODES).to_arrow_table())["erp_code"]
     findings.append(missing_customer_findings(pd.concat(codes), missing_codes))
-    return combine_findings(findings), len(repeated)
+    return MatchedLines(combine_findings(findings), len(repeated), forms)
+
+
+def _code_forms(
+    build: duckdb.DuckDBPyConnection,
+    lines: pd.DataFrame,
+    ours: Mapping[str, pd.Series[int]],
+    theirs: Mapping[str, pd.Series[int]],
+) -> dict[str, OtherForms]:
+    """The codes of both sides that are equal in another form; `ours` and `theirs` are the hashes of the keys."""
+    known = from_arrow(build.sql("SELECT erp_code FROM match_keys").to_arrow_table())
+    our_codes, their_codes = (_codes(rows) for rows in (lines, known))
+    our_others, their_others = (
+        {key: hashes[key] for key in ours if key != "erp_code"} for hashes in (ours, theirs)
+    )
+    pairs, _ = common_keys(our_others, their_others, (len(lines), len(known)))
+    return other_forms(our_codes, their_codes, pairs, len(known))
+
+
+def _codes(rows: pd.DataFrame) -> pd.Series[str]:
+    """The ERP codes of rows that identify someone."""
+    codes = code(rows["erp_code"])
+    return codes[MATCH_KEYS["erp_code"].identifies(codes)]
+
+
+def _last_matches(build: duckdb.DuckDBPyConnection) -> pd.DataFrame:
+    """The pairs of the last match that no person has decided, in the columns of `REVIEWS`."""
+    if "erp_pairs" not in table_names(build, "reconciled"):
+        return frame(REVIEWS)
+    return from_arrow(build.sql(_LAST_MATCHES).to_arrow_table())
+
+
+def _parted(tables: Parts, last: pd.DataFrame) -> pd.DataFrame:
+    """A finding with the number of pairs of the last match that are questions now."""
+    with tables.given("last_matches", last):
+        ((count,),) = tables.build.execute(_PARTED).fetchall()
+    if not count:
+        return frame(FINDINGS)
+    detail = f"{number(count, 'pair')} of the last match"
+    return table_finding(LINE_ENTITY, "pairs_parted", detail)
 
 
 def _hashes(
-    keys: Sequence[str], frames: Iterable[pd.DataFrame], *, with_stand_ins: bool = False
+    notation: Notation,
+    keys: Sequence[str],
+    frames: Iterable[pd.DataFrame],
+    *,
+    with_stand_ins: bool = False,
 ) -> dict[str, pd.Series[int]]:
     """See `hash_keys`; the frames are indexed by row number."""
     made: dict[str, list[pd.Series[int]]] = {key: [] for key in keys}
     for rows in frames:
         values = key_values(rows, dict(zip(keys, keys, strict=True)))
+        if "erp_code" in values:
+            values["erp_code"] = notation.codes.key(values["erp_code"])
         for key, hashes in hash_keys(values, hash_texts, with_stand_ins=with_stand_ins).items():
             made[key].append(hashes)
     return {key: pd.concat([pd.Series(dtype=np.uint64), *hashes]) for key, hashes in made.items()}
@@ -176,5 +259,5 @@ def _buckets(
     build.execute("DROP TABLE match_customers; DROP TABLE match_documents; DROP TABLE match_keys")
 
 
-def _match_bucket(bucket: _Bucket, country: str | None) -> PartialMatch:
-    return match_part(*bucket, country)
+def _match_bucket(bucket: _Bucket, notation: Notation) -> PartialMatch:
+    return match_part(*bucket, notation)

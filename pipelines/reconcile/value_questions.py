@@ -15,11 +15,12 @@ import pandas as pd
 
 from orderbridge.pipelines.warehouse.questions import RunQuestions
 from orderbridge.sources.settings import ReconcileSettings
-from orderbridge.sources.settings.sections import Clock
+from orderbridge.sources.settings.sections import Clock, CodeZeros
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.date_forms import DateOrder
 from orderbridge.transforms.dates import ReadDates
+from orderbridge.transforms.erp.codes import CODE_PREFIX, CODE_ZEROS
 from orderbridge.transforms.findings import combine_findings, table_finding, to_answer
 from orderbridge.transforms.orders import is_named_utc
 from orderbridge.transforms.questions import Answer, Question
@@ -90,6 +91,8 @@ def settings_in_force(
         date_order=cast(DateOrder | None, given(DATE_ORDER)) or settings.date_order,
         timezone=given(TIMEZONE) or settings.timezone,
         country=given(COUNTRY) or settings.country,
+        erp_code_prefix=given(CODE_PREFIX) or settings.erp_code_prefix,
+        erp_code_zeros=cast(CodeZeros | None, given(CODE_ZEROS)) or settings.erp_code_zeros,
         orders=replace(
             settings.orders, clock=cast(Clock | None, given(CLOCK)) or settings.orders.clock
         ),

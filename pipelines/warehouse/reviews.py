@@ -127,7 +127,7 @@ def write_reviews(
 
 
 def doubtful_pairs(warehouse: duckdb.DuckDBPyConnection, below: int) -> Rows:
-    """The pairs that nobody has decided, the most doubtful first: by how far they are from the least weight of a match.
+    """The pairs that nobody has decided, the most doubtful first: those for which as much speaks as against them.
 
     Those that are possible, and those that are matched and weigh less than `below`.
 
@@ -149,7 +149,10 @@ _DOUBTFUL: Final = f"""
     FROM reconciled.erp_pairs p JOIN reconciled.customers c ON c.customer_id = p.customer_id
     LEFT JOIN reconciled.erp_customers e ON e.line = p.line
     WHERE p.matched_by <> 'reviewed' AND (p.status = 'possible' OR p.weight < $below)
-    ORDER BY abs(p.weight - $certain), p.line, p.customer_id"""
+    ORDER BY least(
+        coalesce(len(string_split(nullif(p.agreeing, ''), ',')), 0),
+        coalesce(len(string_split(nullif(p.differing, ''), ',')), 0)) DESC,
+        abs(p.weight - $certain), p.line, p.customer_id"""
 
 
 def write_csv(out: TextIO, names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:

@@ -33,6 +33,7 @@ DateOrder = Literal["day_first", "month_first"]
 StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
 CursorAfterEnd = Literal["end", "more"]
 EmptyArray = Literal["empty_page", "broken"]
+CodeZeros = Literal["ignore", "count"]
 
 HOST_LABELS: Final[dict[str, Environment]] = {
     **dict.fromkeys(("sandbox", "sbx", "test", "staging"), "sandbox"),
@@ -439,6 +440,22 @@ class ReconcileSettings(Section, prefix="reconcile."):
         "ES",
         default=None,
         asks="In which country are phone numbers without a calling code?",
+    )
+    erp_code_prefix: str | None = setting(
+        checks.text("a prefix"),
+        "prefix of codes that only the ERP's file or only the platform writes; `as_written`: there is none",
+        "C-",
+        default=None,
+        asks="Codes are equal but for a prefix that one side does not write. Which prefix can be ignored?",
+        holds_up=("the match with the ERP by its codes",),
+    )
+    erp_code_zeros: CodeZeros | None = setting(
+        checks.choice(*get_args(CodeZeros)),
+        "whether `000006` in the ERP's file and `6` on the platform are one code (`ignore`) or two (`count`)",
+        "ignore",
+        default=None,
+        asks="Codes are equal but for zeros in front. Are they the same codes?",
+        holds_up=("the match with the ERP by its codes",),
     )
 
 

@@ -3,6 +3,7 @@
     make bench-outside                                      three seeds
     make bench-outside BENCH='--seeds 4 --examples 20'
     make bench-outside BENCH='--size 1500 --no-splink'      quick
+    make bench-outside BENCH=--answered                     and once a person has answered
     make bench-outside BENCH=--held-out                     once, at the end
 
 Each seed makes two lists (`outside_customers`). A sandbox serves the platform's, a CSV has the ERP's, and the commands
@@ -23,8 +24,8 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ SIZE = 5_000
 """About 4,000 customers in each list."""
 READY_LINES = 7
 COMMAND = "orderbridge.pipelines.cli"
+PAIR, CODES = "match:", "reconcile.erp_code"
+"""How questions about pairs begin, and those about the form of codes."""
 PROBABILITY_MIN = 0.9
 KINDS_MIN = 8
 """Kinds with fewer pairs are left out."""
@@ -55,12 +58,17 @@ KINDS_MIN = 8
 
 @dataclass(frozen=True)
 class Found:
-    """What a contender says: pairs that are the same, those that it asks about, and what it remarks on which pair."""
+    """What a contender says: pairs that are the same, those that it asks about, and what it remarks on which pair.
+
+    `answered` is what it says once a person has answered its questions, of which `questions` says how many there were.
+    """
 
     pairs: set[Pair]
     asked: set[Pair]
     findings: Mapping[Pair, frozenset[str]]
     seconds: float
+    answered: Found | None = None
+    questions: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,8 +83,8 @@ class Case:
 # The program.
 
 
-def by_program(case: Case, population: Population) -> Found:
-    """The published tables of a project of its own."""
+def by_program(case: Case, population: Population, *, is_answered: bool = False) -> Found:
+    """The published tables of a project of its own; and those after a person who knows the truth has answered."""
     with tempfile.TemporaryDirectory(prefix="orderbridge-bench-") as temporary:
         folder = Path(temporary)
         records = folder / "records"
@@ -99,14 +107,50 @@ def by_program(case: Case, population: Population) -> Found:
         begun = time.perf_counter()
         run(COMMAND, "reconcile", *file_options, folder=folder, settings=settings, codes=(0, 5))
         seconds = time.perf_counter() - begun
-        _, printed = run(COMMAND, "questions", "--json", folder=folder, settings=settings)
-        return _published(folder / "shop.duckdb", _questions(printed), seconds)
+
+        def say(*words: str) -> str:
+            return run(COMMAND, *words, folder=folder, settings=settings, codes=(0, 5))[1]
+
+        def published() -> Found:
+            pairs = {one["id"] for one in _asked(say) if one["id"].startswith(PAIR)}
+            return _published(folder / "shop.duckdb", pairs, seconds)
+
+        first = published()
+        if not is_answered:
+            return first
+        counts = _answer(say, case, folder)
+        say("reconcile", *file_options)
+        return replace(first, answered=published(), questions=counts)
 
 
-def _questions(printed: str) -> set[str]:
-    """Names of questions about pairs."""
-    answer = next(json.loads(line) for line in printed.splitlines() if line.startswith("{"))
-    return {one["id"] for one in answer["questions"] if one["id"].startswith("match:")}
+def _asked(say: Callable[..., str]) -> list[Json]:
+    """The questions that are asked."""
+    printed = say("questions", "--json").splitlines()
+    answer = next(json.loads(line) for line in printed if line.startswith("{"))
+    found: list[Json] = answer["questions"]
+    return found
+
+
+def _answer(say: Callable[..., str], case: Case, folder: Path) -> str:
+    """Answers the questions about codes, then those about pairs that are left, by the truth. Returns how many."""
+    of_codes = [one for one in _asked(say) if one["id"].startswith(CODES) and one["proposal"]]
+    for one in of_codes:
+        say("answer", one["id"], one["proposal"])
+    say("reconcile", "--erp-customers", "clientes.csv", "--fail-on", "never")
+    asked = {one["id"] for one in _asked(say) if one["id"].startswith(PAIR)}
+    with duckdb.connect(str(folder / "shop.duckdb"), read_only=True) as connection:
+        pairs = connection.execute(
+            "SELECT line_key, customer_id, erp_code FROM reconciled.erp_pairs"
+        ).fetchall()
+    with (folder / "decided.csv").open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file)
+        lines.writerow(["pair", "decision", "why"])
+        for key, customer, code in pairs:
+            if f"{PAIR}{key}/{customer}" in asked:
+                is_same = (customer, code) in case.truth.pairs
+                lines.writerow([f"{key} = {customer}", "accept" if is_same else "reject", ""])
+    say("review", "decided.csv")
+    return f"{len(of_codes)} about codes, {len(asked)} about pairs of {len(case.erp)} lines"
 
 
 def _published(warehouse: Path, questions: set[str], seconds: float) -> Found:
@@ -399,15 +443,24 @@ def examples(judged: Judged, number: int) -> None:
 
 
 def judged_by(
-    seeds: Sequence[int], size: int, population: Population, with_splink: bool
+    seeds: Sequence[int],
+    size: int,
+    population: Population,
+    *,
+    with_splink: bool,
+    is_answered: bool,
 ) -> dict[str, list[Judged]]:
     """Each contender on each seed; prints a line for each."""
     contenders: dict[str, list[Judged]] = {"orderbridge": []}
     for seed in seeds:
         case = Case(*make(seed, size, population))
-        one = Judged(case, by_program(case, population))
+        one = Judged(case, by_program(case, population, is_answered=is_answered))
         contenders["orderbridge"].append(one)
         print(headline(f"orderbridge, seed {seed}", [one]), flush=True)
+        if one.found.answered is not None:
+            answered = Judged(case, one.found.answered)
+            contenders.setdefault("orderbridge, answered", []).append(answered)
+            print(headline("  answered", [answered]), f" {one.found.questions}", flush=True)
         if with_splink:
             other = Judged(case, by_splink(case))
             contenders.setdefault("splink", []).append(other)
@@ -424,6 +477,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--size", type=int, default=SIZE)
     parser.add_argument("--no-splink", action="store_true", help="the program alone")
+    parser.add_argument(
+        "--answered", action="store_true", help="also after the answers to what it asks"
+    )
     parser.add_argument("--held-out", action="store_true", help="the population for the end")
     parser.add_argument(
         "--examples", type=int, default=0, help="of each seed, so many wrong and missed pairs"
@@ -436,7 +492,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(HEADER)
     seeds = list(HELD_OUT_SEEDS) if options.held_out else options.seeds
     with_splink = not options.no_splink and find_spec("splink") is not None
-    contenders = judged_by(seeds, options.size, population, with_splink)
+    contenders = judged_by(
+        seeds, options.size, population, with_splink=with_splink, is_answered=options.answered
+    )
     for name, judged in contenders.items():
         print(headline(f"{name}, all", judged))
     report(contenders["orderbridge"])

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.transforms.documents import default_row_per_owner
-from orderbridge.transforms.erp.match_keys import code, document_number
+from orderbridge.transforms.erp.match_keys import CodeForm, code, document_number
 from orderbridge.transforms.frames import (
     BIGINT,
     TEXT,
@@ -43,8 +43,22 @@ from orderbridge.transforms.frames import (
 from orderbridge.transforms.phones import same_phone
 from orderbridge.transforms.texts import email_key, single_spaced, tidied
 
-Same = Callable[["pd.Series[str]", "pd.Series[str]", "str | None"], "pd.Series[bool]"]
-"""Of values of the ERP and the platform, and the country of phone numbers: which are equal."""
+
+class Notation(NamedTuple):
+    """How values are written where they do not show it.
+
+    Attributes:
+        country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
+        codes: what is ignored in ERP codes.
+    """
+
+    country: str | None = None
+    codes: CodeForm = CodeForm()
+
+
+AS_GIVEN: Final = Notation()
+Same = Callable[["pd.Series[str]", "pd.Series[str]", Notation], "pd.Series[bool]"]
+"""Of values of the ERP and the platform, and how they are written: which are equal."""
 DIFFERENCE: Final = {"row": BIGINT, "field": TEXT, "erp_value": TEXT, "platform_value": TEXT}
 
 
@@ -52,7 +66,7 @@ def _same_form(normalize: Callable[[pd.Series[str]], pd.Series[str]]) -> Same:
     return lambda erp, platform, _: (normalize(erp) == normalize(platform)).fillna(False)
 
 
-def _same_name(erp: pd.Series[str], platform: pd.Series[str], _: str | None) -> pd.Series[bool]:
+def _same_name(erp: pd.Series[str], platform: pd.Series[str], _: Notation) -> pd.Series[bool]:
     """Names as written; where the ERP writes in capitals, in any case."""
     ours, theirs = single_spaced(erp), single_spaced(platform)
     return ((ours == theirs) | (ours.str.isupper() & (ours == theirs.str.upper()))).fillna(False)
@@ -62,15 +76,27 @@ def _whole_number(texts: pd.Series[str]) -> pd.Series[str]:
     return code(texts).str.replace(r"^0*([0-9]+?)(?:,00?)?$", r"\1", regex=True)
 
 
-_same_code, _same_email = _same_form(code), _same_form(email_key)
+def _same_erp_code(
+    erp: pd.Series[str], platform: pd.Series[str], notation: Notation
+) -> pd.Series[bool]:
+    return _same_form(notation.codes.key)(erp, platform, notation)
+
+
+def _same_number(
+    erp: pd.Series[str], platform: pd.Series[str], notation: Notation
+) -> pd.Series[bool]:
+    return same_phone(erp, platform, notation.country)
+
+
+_same_email = _same_form(email_key)
 COMPARISONS: Final[dict[str, Same]] = {
-    "erp_code": _same_code,
-    "login_code": _same_code,
+    "erp_code": _same_erp_code,
+    "login_code": _same_form(code),
     "email": _same_email,
     "document_number": _same_form(document_number),
     "first_name": _same_name,
     "last_name": _same_name,
-    "phone": same_phone,
+    "phone": _same_number,
     "price_list_id": _same_form(_whole_number),
     "fiscal_name": _same_name,
     "fiscal_address": _same_name,
@@ -116,7 +142,7 @@ def compare(
     customers: pd.DataFrame,
     documents: pd.DataFrame,
     pairs: Pairs,
-    country: str | None = None,
+    notation: Notation = AS_GIVEN,
 ) -> Compared:
     """The fields in which the lines and customers of pairs agree and differ.
 
@@ -128,7 +154,7 @@ def compare(
         documents: `customer` (row number), `key` (its number, normalized), `is_default` and the fields; by customer and
             position.
         pairs: to compare.
-        country: of phone numbers without a country code.
+        notation: how values are written.
     """
     fields = [field for field in COMPARISONS if field in lines]
     document = _documents_of_pairs(lines, documents, pairs, len(customers))
@@ -146,7 +172,7 @@ def compare(
         different = pc.indices_nonzero(is_unlike)
         index = pd.Index(different.to_numpy().astype(np.int64), name="row")
         erp, platform = column(ours.take(different), index), column(theirs.take(different), index)
-        is_equal = COMPARISONS[field](erp, platform, country)
+        is_equal = COMPARISONS[field](erp, platform, notation)
         is_different = tidied(erp).notna() & ~is_equal
         values = pd.DataFrame(
             {"erp_value": erp[is_different], "platform_value": platform[is_different]}

@@ -17,12 +17,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from orderbridge.transforms.erp.candidates import Evidence
-from orderbridge.transforms.erp.compare import Pairs
+from orderbridge.transforms.erp.candidates import Candidates
+from orderbridge.transforms.erp.evidence import DIFFERENT, EQUAL, NAMES, NEAR, SHARED, Evidence
 from orderbridge.transforms.erp.match_keys import MATCH_KEYS
 from orderbridge.transforms.frames import BIGINT, TEXT, Bools, Ints, array, column, frame, typed
 
-CERTAIN_FROM: Final = 5
+CERTAIN_FROM: Final = 6
 """The least weight of a match."""
 MARGIN: Final = 3
 """By so much a match weighs more than the next pair of its line or customer."""
@@ -50,112 +50,139 @@ class Decisions:
 
 
 def decide(
-    pairs: Pairs,
+    candidates: Candidates,
     evidence: Evidence,
-    is_accepted: Bools,
     contradicting: Ints,
     names: tuple[pd.Series[str], pd.Series[str]],
 ) -> Decisions:
     """The decisions about pairs, without those that a person has rejected.
 
     Args:
-        pairs: all of them.
+        candidates: the pairs.
         evidence: about each: see `weigh`.
-        is_accepted: whether a person has accepted each pair.
         contradicting: the rows of lines whose ERP code other lines have too: ambiguous where they are not matched.
         names: of the rows of each side, for lists of members.
     """
-    equal = np.logical_or.reduce([evidence.equal[key] for key in MATCH_KEYS])
-    near = np.logical_or.reduce([evidence.near[key] for key in MATCH_KEYS if key != "email"])
-    is_match = is_accepted | _matches(
-        pairs, evidence.weight, equal | near, ~_shares_a_row(pairs, is_accepted)
+    pairs, is_accepted = candidates.pairs, candidates.is_accepted
+    table = pd.DataFrame(
+        {"line": pairs.line, "customer": pairs.customer, "weight": evidence.weight}
     )
-    is_lookalike = evidence.near["email"] & ~equal
-    is_decided = [np.isin(side, side[is_match]) for side in pairs]
-    is_open = (equal | is_lookalike | (near & (evidence.weight > 0))) & ~is_decided[0]
-    is_open &= ~is_decided[1] | evidence.equal["erp_code"]
+    has_key = evidence.any_has(MATCH_KEYS, EQUAL, SHARED)
+    has_near_key = evidence.any_has(_LOOSE_KEYS, NEAR)
+    may_match = (has_key | has_near_key) & ~evidence.is_contradicted
+    was_matched = candidates.was_matched & may_match & (evidence.weight > 0)
+    is_match = is_accepted | _matches(table, may_match, is_accepted, was_matched)
 
-    firsts = [
-        is_accepted,
-        *(marks[key] for marks in (evidence.equal, evidence.near) for key in MATCH_KEYS),
-    ]
-    names_of = pa.array(["reviewed", *MATCH_KEYS, *MATCH_KEYS], TEXT)
-    matched_by = column(names_of.take(pa.array(np.select(firsts, list(range(len(firsts)))))))
-    rows = np.flatnonzero(is_open)
-    left = pairs.where(rows)
-    open_pairs = pd.DataFrame(
-        {"line": left.line, "customer": left.customer, "matched_by": matched_by.iloc[rows].array}
-    )
-    differing = texts_of(
-        {**{key: evidence.different[key] for key in MATCH_KEYS}, "names": evidence.is_unlike}, rows
-    )
-    lines = open_pairs.groupby("customer")["line"].transform("size") + is_decided[1][rows]
-    customers = open_pairs.groupby("line")["customer"].transform("size")
-    reasons = np.select(
-        [
-            is_lookalike[rows],
-            (evidence.weight[rows] < CERTAIN_FROM) & (differing != ""),
-            (lines > 1) & (customers > 1),
-            lines > 1,
-            customers > 1,
-        ],
-        ["the addresses only look alike", differing + " differ", *_SEVERAL],
-        "the keys are only nearly equal",
-    )
-    open_pairs = open_pairs.assign(
-        weight=evidence.weight[rows], reason=column(pa.array(reasons.tolist(), TEXT))
-    )
-    of_lines = _ambiguous(open_pairs, "line", "customer", names[1])
+    is_lookalike = evidence.has("email", NEAR) & ~has_key
+    is_suspect = has_key | is_lookalike | (has_near_key & (evidence.weight > 0))
+    is_line_decided, is_customer_decided = (np.isin(side, side[is_match]) for side in pairs)
+    has_code = evidence.has("erp_code", EQUAL, SHARED)
+    is_open = is_suspect & ~is_line_decided & (~is_customer_decided | has_code)
+
+    matched_by = _deciding_keys(evidence, is_accepted)
+    left = table.assign(
+        matched_by=matched_by,
+        differing=_differing(evidence),
+        is_lookalike=is_lookalike,
+        is_contradicted=evidence.is_contradicted,
+        is_decided=is_customer_decided,
+    )[is_open].pipe(_with_reasons)
+    of_lines = _ambiguous(left, "line", "customer", names[1])
     codes = contradicting[
         ~np.isin(contradicting, pairs.line[is_match]) & ~np.isin(contradicting, of_lines["row"])
     ]
     more = pd.DataFrame({"row": codes}).assign(
-        matched_by="erp_code", members=None, reason=_SEVERAL[1]
+        matched_by="erp_code", members=None, reason=_SEVERAL["lines"]
     )
     of_lines = typed(pd.concat([of_lines, more]), _AMBIGUOUS).sort_values("row", ignore_index=True)
-    of_customers = _ambiguous(open_pairs[~is_decided[1][rows]], "customer", "line", names[0])
+    of_customers = _ambiguous(left[~left["is_decided"]], "customer", "line", names[0])
     return Decisions(is_match, is_open, matched_by, of_lines, of_customers)
 
 
-_SEVERAL: Final = ("several lines and customers", "several lines", "several customers")
+_LOOSE_KEYS: Final = tuple(key for key in MATCH_KEYS if key != "email")
+"""The keys that may be nearly equal; addresses that only look alike are never one."""
+_SEVERAL: Final = {
+    "both": "several lines and customers",
+    "lines": "several lines",
+    "customers": "several customers",
+}
 _AMBIGUOUS: Final = {"row": BIGINT, **dict.fromkeys(("matched_by", "members", "reason"), TEXT)}
 
 
-def _shares_a_row(pairs: Pairs, where: Bools) -> Bools:
-    """Whether the line or the customer of each pair is in one of some pairs."""
-    return np.isin(pairs.line, pairs.line[where]) | np.isin(pairs.customer, pairs.customer[where])
+def _matches(
+    pairs: pd.DataFrame, may_match: Bools, is_accepted: Bools, was_matched: Bools
+) -> Bools:
+    """Whether each pair is one customer. Those of rows that a person has decided about take no part.
 
-
-def _matches(pairs: Pairs, weight: Ints, is_possible: Bools, is_open: Bools) -> Bools:
-    """Whether each pair is one customer; `is_possible`: whether its keys may prove it, `is_open`: it is not decided."""
-    is_possible = is_possible & (weight >= CERTAIN_FROM)
-    is_single = np.logical_and(
-        *((np.bincount(side) == 1)[side] for side in pairs)
-    )  # most pairs: no other row is near
-    is_match: Bools = is_possible & is_open & is_single
-    rows = np.flatnonzero(is_open & ~is_single)
-    while len(rows):
-        left = pairs.where(rows)
-        is_best = is_possible[rows]
-        for side in left:
-            is_best &= _leads(side, weight[rows])
+    What the last match had stays where nothing speaks against it: a match does not vanish by itself at night.
+    """
+    is_match = np.zeros(len(pairs), np.bool_)
+    left = pairs.assign(
+        is_possible=may_match & (pairs["weight"] >= CERTAIN_FROM), was_matched=was_matched
+    )
+    left = _without_rows_of(left, left[is_accepted])
+    while len(left):
+        is_best = left["is_possible"] & _leads(left, "line") & _leads(left, "customer")
         if not is_best.any():
             break
-        is_match[rows[is_best]] = True
-        rows = rows[~_shares_a_row(left, is_best)]
+        is_match[left.index[is_best]] = True
+        left = _without_rows_of(left, left[is_best])
+    is_match[left.index[left["was_matched"]]] = True
     return is_match
 
 
-def _leads(side: Ints, weight: Ints) -> Bools:
-    """Whether each pair weighs more than the others of its row of a side, by `MARGIN`."""
-    order = np.lexsort((-weight, side))
-    rows, weights = side[order], weight[order]
-    is_first = np.diff(rows, prepend=-1) > 0
-    is_alone = np.append(is_first[1:], True)
-    lead = weights - np.append(weights[1:], 0)
-    leads = np.zeros(len(side), np.bool_)
-    leads[order] = is_first & (is_alone | (lead >= MARGIN))
-    return leads
+def _without_rows_of(pairs: pd.DataFrame, decided: pd.DataFrame) -> pd.DataFrame:
+    """The pairs that share neither line nor customer with those that are decided."""
+    is_decided = pairs["line"].isin(decided["line"]) | pairs["customer"].isin(decided["customer"])
+    return pairs[~is_decided]
+
+
+def _leads(pairs: pd.DataFrame, side: str) -> pd.Series[bool]:
+    """Whether each pair weighs more than all others of its line, or customer, by `MARGIN`."""
+    ordered = pairs.sort_values("weight", ascending=False, kind="stable").groupby(side)["weight"]
+    is_first = ordered.cumcount() == 0
+    next_weight = ordered.shift(-1)
+    is_ahead = next_weight.isna() | (pairs["weight"] - next_weight >= MARGIN)
+    return is_first & is_ahead
+
+
+def _deciding_keys(evidence: Evidence, is_accepted: Bools) -> pd.Series[str]:
+    """Of each pair the first key that is equal, else the first one that is nearly so; or `reviewed`."""
+    conditions = [
+        is_accepted,
+        *(evidence.has(key, EQUAL, SHARED) for key in MATCH_KEYS),
+        *(evidence.has(key, NEAR) for key in MATCH_KEYS),
+    ]
+    names = pa.array(["reviewed", *MATCH_KEYS, *MATCH_KEYS], TEXT)
+    return column(names.take(pa.array(np.select(conditions, list(range(len(conditions)))))))
+
+
+def _differing(evidence: Evidence) -> pd.Series[str]:
+    """The keys that differ, and whether names do."""
+    marks = {key: evidence.has(key, DIFFERENT) for key in MATCH_KEYS}
+    names = evidence.is_unlike | (evidence.is_contradicted & evidence.any_has(NAMES, DIFFERENT))
+    return texts_of({**marks, "names": names}, np.arange(len(names)))
+
+
+def _with_reasons(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Open pairs with the `reason` why each is not a match."""
+    lines = pairs.groupby("customer")["line"].transform("size") + pairs["is_decided"]
+    customers = pairs.groupby("line")["customer"].transform("size")
+    is_differing = (pairs["differing"] != "") & (
+        (pairs["weight"] < CERTAIN_FROM) | pairs["is_contradicted"]
+    )
+    reasons = np.select(
+        [
+            pairs["is_lookalike"],
+            is_differing,
+            (lines > 1) & (customers > 1),
+            lines > 1,
+            customers > 1,
+        ],
+        ["the addresses only look alike", pairs["differing"] + " differ", *_SEVERAL.values()],
+        "the keys are only nearly equal",
+    )
+    return pairs.assign(reason=pd.Series(reasons.tolist(), pairs.index, pd.ArrowDtype(TEXT)))
 
 
 def _ambiguous(pairs: pd.DataFrame, side: str, other: str, names: pd.Series[str]) -> pd.DataFrame:

@@ -12,9 +12,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from orderbridge.transforms.erp.candidates import Evidence, UsableKeys
+from orderbridge.transforms.erp.candidates import UsableKeys
 from orderbridge.transforms.erp.compare import Pairs
 from orderbridge.transforms.erp.decide import Decisions, texts_of
+from orderbridge.transforms.erp.evidence import DIFFERENT, EQUAL, NEAR, SHARED, Evidence
 from orderbridge.transforms.erp.match_keys import code
 from orderbridge.transforms.findings import UniqueValues, rule_findings, shared_value_findings
 from orderbridge.transforms.frames import TEXT, Bools, joined_text
@@ -80,13 +81,15 @@ def pair_findings(
     A match is doubtful where the names differ, or where nothing agrees but the key that made it, and two fields differ.
     """
     is_match = decisions.is_match & (decisions.matched_by != "reviewed").to_numpy(np.bool_)
-    contradicts = is_match & (evidence.different["erp_code"] | evidence.near["erp_code"])
-    agreeing = np.sum([*evidence.equal.values(), *evidence.near.values()], axis=0)
-    differing = np.sum(list(evidence.different.values()), axis=0)
-    rows = np.flatnonzero(
-        is_match & (evidence.is_unlike | ((agreeing < 2) & (differing > 1) & ~evidence.is_alike))
+    contradicts = is_match & evidence.has("erp_code", NEAR, DIFFERENT)
+    agreeing, differing = (
+        np.sum([evidence.has(field, *marks) for field in evidence.marks], axis=0)
+        for marks in ((EQUAL, SHARED, NEAR), (DIFFERENT,))
     )
-    detail = joined_text([texts_of(evidence.different, rows), " differ"])
+    is_doubtful = is_match & (evidence.is_unlike | ((agreeing < 2) & (differing > 1)))
+    rows = np.flatnonzero(is_doubtful)
+    fields = {field: evidence.has(field, DIFFERENT) for field in evidence.marks}
+    detail = joined_text([texts_of(fields, rows), " differ"])
     doubtful = rule_findings(
         LINE_ENTITY, "match_doubtful", numbers.iloc[pairs.line[rows]], detail=detail
     )

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.transforms.documents import sort_documents
-from orderbridge.transforms.erp.candidates import Candidates, weigh
-from orderbridge.transforms.erp.compare import compare
+from orderbridge.transforms.erp.candidates import Candidates
+from orderbridge.transforms.erp.compare import AS_GIVEN, Notation, compare
 from orderbridge.transforms.erp.decide import decide
+from orderbridge.transforms.erp.evidence import weigh
 from orderbridge.transforms.erp.findings import decision_findings, line_findings, pair_findings
 from orderbridge.transforms.erp.match_keys import MATCH_KEYS, document_number, key_values
 from orderbridge.transforms.erp.tables import (
@@ -95,7 +96,7 @@ def match_part(
     customers: pd.DataFrame,
     documents: pd.DataFrame,
     candidates: Candidates,
-    country: str | None = None,
+    notation: Notation = AS_GIVEN,
 ) -> PartialMatch:
     """Matches lines and customers that share no key with any others, and compares those that match.
 
@@ -104,23 +105,22 @@ def match_part(
         customers: the columns of `PLATFORM_CUSTOMERS`, by id, without those that went missing.
         documents: the columns of `PLATFORM_DOCUMENTS`, of these customers.
         candidates: the pairs, by row numbers.
-        country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
+        notation: how values are written.
     """
-    pairs, is_accepted, usable = candidates
+    pairs, usable = candidates.pairs, candidates.usable
     owned = _owned(documents, customers)
     numbers = lines["_line"].astype(pd.ArrowDtype(TEXT))
     values = line_values(lines)
-    compared = compare(lines, customers, owned, pairs, country)
-    evidence = weigh(lines, customers, owned, pairs, compared, usable)
+    compared = compare(lines, customers, owned, pairs, notation)
+    evidence = weigh(lines, customers, owned, candidates, compared, notation)
     codes = values.get("erp_code", numbers[:0])
     several = codes[:0]
     if len(codes):
         several = codes[usable["erp_code"].first[codes.index] >= 0]
         several = several[is_repeated(several) & usable["erp_code"].lines[several.index]]
     contradicting = several.index.to_numpy(np.int64)
-    decisions = decide(
-        pairs, evidence, is_accepted, contradicting, (numbers, customers["customer_id"])
-    )
+    names = numbers, customers["customer_id"]
+    decisions = decide(candidates, evidence, contradicting, names)
 
     matched = pairs.where(decisions.is_match)
     customer = np.full(len(lines), -1)

@@ -7,10 +7,11 @@ would match customers who have nothing else in common.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,13 @@ _ABBREVIATIONS: Final = (
 )
 """Short words that stand for a missing code, but may be the initials or the name of a person in an e-mail address."""
 _NOT_ALPHANUMERIC: Final = r"[^\p{L}\p{N}]+"
+_LABEL: Final = r"^\p{L}[\p{L}.]*\p{L}\.?[\s:#-]+(?:n[oº°]?\.?[\s:]+)?"
+"""What stands before a document's number: `NIF: `, `P. IVA `, `PT `; one letter is a part of it."""
+_COUNTRY: Final = (
+    "^(?:fr[0-9a-hj-np-z]{2}([0-9]{9})|es([0-9a-z][0-9]{7}[0-9a-z])|at(u[0-9]{8})|"
+    "(?:be|bg|cy|cz|de|dk|ee|el|fi|hr|hu|it|lt|lu|lv|mt|pl|pt|ro|si|sk)([0-9]{7,12}[a-z]?))$"
+)
+"""The prefix that a tax number has across borders in the European Union, with the key of the French ones."""
 
 
 def _one_digit(times: int) -> str:
@@ -79,6 +87,28 @@ def code(texts: pd.Series[str]) -> pd.Series[str]:
     return without_zero_fraction(tidied(texts))
 
 
+AS_WRITTEN: Final = "as_written"
+"""The prefix of codes in which none can be ignored."""
+
+
+class CodeForm(NamedTuple):
+    """What is ignored in codes: a prefix, and zeros in front."""
+
+    prefix: str | None = None
+    zeros: str | None = None
+
+    def key(self, texts: pd.Series[str]) -> pd.Series[str]:
+        """Codes in the form in which they are compared."""
+        codes = code(texts)
+        if self.prefix not in (None, AS_WRITTEN):
+            codes = codes.str.replace(
+                f"(?i)^{re.escape(str(self.prefix))}([0-9])", r"\1", regex=True
+            )
+        if self.zeros == "ignore":
+            codes = codes.str.replace(r"^([^0-9]*)0+([0-9]+)$", r"\1\2", regex=True)
+        return codes
+
+
 def loose_code(codes: pd.Series[str]) -> pd.Series[str]:
     """Codes without punctuation and zeros in front of numbers, in one case: what spreadsheets and typists change."""
     if not codes.str.isalnum().all():
@@ -88,15 +118,26 @@ def loose_code(codes: pd.Series[str]) -> pd.Series[str]:
     return codes.str.lower().str.lstrip("0").str.replace("([^0-9])0+", r"\1", regex=True)
 
 
+def loose_document(numbers: pd.Series[str]) -> pd.Series[str]:
+    """Numbers of documents in the form of `loose_code`, without the prefix of a country in Europe."""
+    return loose_code(numbers.str.replace(_COUNTRY, r"\1\2\3\4", regex=True))
+
+
 def loose_email(keys: pd.Series[str]) -> pd.Series[str]:
     """See `lookalike_key`, which changes no address of ASCII letters."""
     return keys if keys.str.isascii().all() else lookalike_key(keys)
+
+
+def mailbox(texts: pd.Series[str]) -> pd.Series[str]:
+    """E-mail addresses as `email_key` has them, without the tag of a mailbox: `ana+web@x` is `ana@x`."""
+    return email_key(texts).str.replace(r"^([^@+]+)\+[^@]*@", r"\1@", regex=True)
 
 
 def document_number(texts: pd.Series[str]) -> pd.Series[str]:
     """A document's letters and digits, in one case; null where there are none."""
     numbers = tidied(texts)
     if not numbers.str.isalnum().all():
+        numbers = numbers.str.replace(_LABEL, "", regex=True)
         numbers = numbers.str.replace(_NOT_ALPHANUMERIC, "", regex=True)
     return without_blank(numbers.str.lower())
 
@@ -105,12 +146,14 @@ _CODE: Final = MatchKey(
     code, loose_code, rf"(?i)^{_ANY}(?:{_PHRASES}|{_ABBREVIATIONS}|{_one_digit(5)})?{_ANY}$"
 )
 _EMAIL: Final = MatchKey(
-    email_key,
+    mailbox,
     loose_email,
     rf"(?i)^{_ANY}(?:(?:{_PHRASES})[^\p{{L}}]*|{_one_digit(1)})?@",
     form=EMAIL_FORM,
 )
-_DOCUMENT: Final = MatchKey(document_number, loose_code, rf"^(?:{_one_digit(1)}|[^0-9]*)$")
+_DOCUMENT: Final = MatchKey(
+    document_number, loose_document, rf"^(?:{_one_digit(1)}|0+[a-z]|[^0-9]*)$"
+)
 MATCH_KEYS: Final = {
     "erp_code": _CODE,
     "login_code": _CODE,

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from orderbridge.transforms.erp.candidates import Evidence
 from orderbridge.transforms.erp.compare import COMPARISONS, Compared, Pairs, is_given
 from orderbridge.transforms.erp.decide import Decisions, joined_texts, texts_of
+from orderbridge.transforms.erp.evidence import Evidence
 from orderbridge.transforms.erp.match_keys import MATCH_KEYS
 from orderbridge.transforms.frames import (
     BIGINT,

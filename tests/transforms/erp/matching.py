@@ -9,6 +9,8 @@ import pandas as pd
 
 from orderbridge.pipelines.reconcile import match as matching
 from orderbridge.transforms.erp import tables as of_match
+from orderbridge.transforms.erp.compare import Notation
+from orderbridge.transforms.erp.match_keys import CodeForm
 from orderbridge.transforms.frames import BIGINT, TEXT, frame, from_arrow, typed
 from tests.pipelines.reconcile.in_parts import build_of
 
@@ -50,23 +52,41 @@ def documents(*rows: dict[str, Any]) -> pd.DataFrame:
     )
 
 
+def erp_pairs(*keys: tuple[str, str]) -> pd.DataFrame:
+    """Those of the last match, matched by e-mail: the key of the line and the customer's id."""
+    return frame(
+        of_match.ERP_PAIRS,
+        [
+            {"line_key": line, "customer_id": customer, "status": "matched", "matched_by": "email"}
+            for line, customer in keys
+        ],
+    )
+
+
 def match(
     lines: pd.DataFrame,
     known: pd.DataFrame,
     papers: pd.DataFrame | None = None,
     *,
     country: str | None = None,
+    form: tuple[str | None, str | None] = (None, None),
     reviews: pd.DataFrame | None = None,
+    last: pd.DataFrame | None = None,
     rows_per_bucket: int = 10**9,
 ) -> MatchResult:
     """See `match_lines`. Customers may be missing ones."""
     known = known.assign(is_missing=known["_missing_since"].notna())
     papers = documents() if papers is None else papers
     with (
-        build_of(reconciled__customers=known, raw__customers__documents=papers) as tables,
+        build_of(
+            reconciled__customers=known,
+            raw__customers__documents=papers,
+            reconciled__erp_pairs=erp_pairs() if last is None else last,
+        ) as tables,
         patch.object(matching, "ROWS_PER_BUCKET", rows_per_bucket),
     ):
-        findings, repeated = matching.match_lines(tables, lines, country, reviews)
+        notation = Notation(country, CodeForm(*form))
+        findings, repeated, _ = matching.match_lines(tables, lines, notation, reviews)
         made = {
             name: tables.build.sql(f"FROM reconciled.{name}").to_arrow_table() for name in TABLES
         }

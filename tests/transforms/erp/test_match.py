@@ -9,15 +9,26 @@ from itertools import product
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
 from pandas.testing import assert_frame_equal
 
+from orderbridge.transforms.chance import Share
 from orderbridge.transforms.erp.candidates import common_keys
+from orderbridge.transforms.erp.codes import code_questions, other_forms
+from orderbridge.transforms.erp.compare import Pairs
 from orderbridge.transforms.erp.match import REVIEWS
-from orderbridge.transforms.erp.match_keys import MATCH_KEYS
+from orderbridge.transforms.erp.match_keys import MATCH_KEYS, CodeForm
 from orderbridge.transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
 from orderbridge.transforms.frames import BIGINT, TEXT, frame
-from tests.transforms.erp.matching import MatchResult, customers, documents, erp, match
+from tests.transforms.erp.matching import (
+    MatchResult,
+    customers,
+    documents,
+    erp,
+    erp_pairs,
+    match,
+)
 from tests.transforms.erp.truth import accuracy, truth
 from tests.transforms.rows import values
 
@@ -141,12 +152,12 @@ def test_differences_are_of_meaning_and_reported_as_they_came() -> None:
 def test_the_document_with_the_lines_number_is_compared_else_the_default_one() -> None:
     papers = [
         {"customer_id": str(n), "number": f"D{n}{number}", "fiscal_name": name, "is_default": number == 2}
-        for n, (number, name) in product(range(1, 5), ((1, "Uno"), (2, "Dos")))
+        for n, (number, name) in product(range(1, 5), ((1, "Uno"), (2, "Duo")))
     ]  # fmt: skip
     known = [{"erp_code": f"A{n}", "email": f"b{n}@x"} for n in range(1, 6)]
     lines: Rows = [
         {"erp_code": "A1", "document_number": "d-11", "fiscal_name": "Uno S.A.", "document_email": "B@x"},
-        {"erp_code": "A2", "document_number": "D29", "fiscal_name": "Uno"},
+        {"erp_code": "A2", "document_number": "D29", "fiscal_name": "Duo"},
         {"erp_code": "A3", "document_number": "D39", "email": "a@x"},
         {"erp_code": "A4", "fiscal_name": "Uno"}, {"erp_code": "A5", "fiscal_name": "Uno"},
     ]  # fmt: skip
@@ -154,13 +165,13 @@ def test_the_document_with_the_lines_number_is_compared_else_the_default_one() -
     made = match(erp(*lines), customers(*known), documents(*papers))
     assert differing(made) == [
         ("1", "fiscal_name", "Uno S.A.", "Uno"), ("2", "document_number", "D29", "D22"),
-        ("2", "fiscal_name", "Uno", "Dos"), ("4", "fiscal_name", "Uno", "Dos"), ("5", "fiscal_name", "Uno", None),
+        ("4", "fiscal_name", "Uno", "Duo"), ("5", "fiscal_name", "Uno", None),
     ]  # fmt: skip
     assert ("ambiguous", "email, document_number differ") in reported(made, "status", "reason")
     without = match(
         erp(lines[3], without=("document_number",)), customers(*known), documents(*papers)
     )
-    assert differing(without) == [("4", "fiscal_name", "Uno", "Dos")]
+    assert differing(without) == [("4", "fiscal_name", "Uno", "Duo")]
 
 
 def test_columns_or_rows_that_a_side_lacks() -> None:
@@ -213,6 +224,33 @@ PAIRS: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
          {"erp_code": "A1", "phone": "912345678", "fiscal_address": "Luna 2"}, "erp_code, doubtful"),
         ({"erp_code": "A1", "phone": "987654321"}, {"erp_code": "A1", "phone": "912345678"}, "erp_code"),
         ({"erp_code": "A1", "first_name": "Ana María"}, {"erp_code": "A1", "first_name": "Ana"}, "erp_code"),
+        # Two firms of one owner, a firm and its successor: person, phone and address of the mailbox prove nothing.
+        ({"email": "a@x", "document_number": "B1234567", **PERSON, **FIRM},
+         {"email": "a@x", "document_number": "B7654321", **PERSON, "fiscal_name": "Bodega Sur"},
+         "document_number, names differ"),
+        ({"email": "a@x", "document_number": "B1234567", **PERSON, **FIRM},
+         {"email": "a@x", "document_number": "B7654321", **PERSON, **FIRM}, "document_number differ"),
+        ({"email": "a@x", "document_number": "B1234567", **PERSON},
+         {"email": "a@x", "document_number": "B1234657", **PERSON}, "email"),
+        # Another spelling or alphabet is no other name, and proves none.
+        ({"email": "a@x", "first_name": "Jürgen", "last_name": "Müller-Łukasz"},
+         {"email": "a@x", "first_name": "JUERGEN", "last_name": "Mueller Lukasz"}, "email"),
+        ({"document_number": "8754321", "first_name": "Γιώργος", "last_name": "Βλάχος", "phone": "6946239900"},
+         {"document_number": "8754321", "first_name": "Giorgos", "last_name": "Vlachos", "phone": "2106239900"},
+         "document_number"),
+        ({"document_number": "8754322", "first_name": "Χρήστος"},
+         {"document_number": "8754322", "first_name": "Hristos"}, "document_number"),
+        # An ERP has a firm in place of a person, with the branch; another branch is another customer.
+        ({"document_number": "8754323", "first_name": "NOVALUX - COSTA VERDE", "fiscal_name": "NOVALUX S.L."},
+         {"document_number": "8754323", **PERSON, "fiscal_name": "Novalux SL"}, "document_number"),
+        ({"document_number": "8754324", "first_name": "NOVALUX - COSTA VERDE", "fiscal_name": "NOVALUX S.L."},
+         {"document_number": "8754324", "first_name": "Novalux (La Plaza)", "fiscal_name": "Novalux"}, "names differ"),
+        # A code with another prefix may be the same one.
+        ({"erp_code": "C-0951", "email": "a@x"}, {"erp_code": "777", "email": "a@x"}, "email"),
+        ({"erp_code": "C-0951", "email": "a@x"}, {"erp_code": "D-0951", "email": "a@x"}, "erp_code differ"),
+        # A tax number with the prefix of its country, or a word before it; a mailbox with a tag.
+        ({"email": "a@x", "document_number": "IT 08.754.325"}, {"email": "a+web@x", "document_number": "08754325"},
+         "email"),
 ]  # fmt: skip
 
 
@@ -265,17 +303,67 @@ def test_a_pair_is_matched_or_doubtful_or_ambiguous_with_the_reason() -> None:
             assert (("erp_customers", "match_doubtful", str(line)) in found) == bool(doubtful), pair
 
 
+def test_a_tax_number_is_the_same_with_the_prefix_of_its_country() -> None:
+    numbers = [
+        ("ESB58378431", "B58378431"),
+        ("FR40303265045", "303265045"),
+        ("EL 094259216", "094259216"),
+    ]
+    lines = erp(
+        *({"document_number": ours} for ours, _ in numbers), {"document_number": "PT999111222"}
+    )
+    papers = [
+        {"customer_id": str(n), "number": theirs}
+        for n, theirs in enumerate([*(theirs for _, theirs in numbers), "999111222"], 1)
+    ]
+    made = match(lines, customers({}, {}, {}, {}), documents(*papers))
+    found = reported(made, "line", "customer_id", "status", "reason")[:4]
+    assert found[:3] == [(n + 1, str(n), "matched", None) for n in (1, 2, 3)]
+    assert found[3] == (5, None, "ambiguous", "the keys are only nearly equal")  # no valid number
+
+
+def test_codes_are_the_same_without_a_prefix_or_zeros_where_a_person_says_so() -> None:
+    lines = erp({"erp_code": "C-000006"}, {"erp_code": "000007"}, {"erp_code": "P-8"})
+    known = customers({"erp_code": "6"}, {"erp_code": "7"}, {"erp_code": "8"})
+    cases = {
+        (None, None): ["ambiguous"],
+        ("C-", None): ["ambiguous", "ambiguous"],
+        (None, "ignore"): ["matched"],
+        ("c-", "ignore"): ["matched", "matched"],
+    }
+    for form, expected in cases.items():
+        made = match(lines, known, form=form)
+        statuses = reported(made, "status")[:3]
+        assert [one for one in statuses if one != "only_in_erp"] == expected, form
+        assert differing(made) == []
+        assert reported(made, "erp_code")[:3] == ["C-000006", "000007", "P-8"]
+
+
+def test_a_prefix_is_asked_once_with_what_speaks_for_it_and_never_assumed() -> None:
+    ours = pd.Series(["C-06", "C-07", "C-08", "9", "X-10"], dtype=pd.ArrowDtype(TEXT))
+    theirs = pd.Series(["06", "07", "08", "9", "11"], dtype=pd.ArrowDtype(TEXT))
+    others = Pairs(np.array([0, 1, 2]), np.array([0, 1, 3]))
+    forms = other_forms(ours, theirs, others, 5)
+    assert forms["C-"] == (3, "C-06 and 06", Share(2, 3))
+    (asked,) = code_questions(forms, CodeForm(), {})
+    assert (asked.id, asked.state, asked.value) == ("reconcile.erp_code_prefix", "open", None)
+    assert asked.evidence.proposal is None
+    agreeing = other_forms(ours, theirs, Pairs(np.arange(3), np.arange(3)), 5)
+    (proposed,) = code_questions(agreeing, CodeForm(), {})
+    assert (proposed.state, proposed.evidence.proposal) == ("open", "C-")
+
+
 def test_a_pair_shows_what_agrees_and_what_differs_and_its_weight() -> None:
     known = {"erp_code": "A1", "email": "b@x", "full_name": "Ana García Ruiz", **PERSON}
     result = match(erp({"erp_code": "A1", "email": "a@x", **PERSON}), customers(known))
     assert values(result.pairs) == [
-        (2, "A1", "1", "matched", "erp_code", 10 - 3 + 3 + 3 + 3, "erp_code, first_name, last_name, phone", "email",
+        (2, "A1", "1", "matched", "erp_code", 10 - 2 + 5 + 3, "erp_code, first_name, last_name, phone", "email",
          "email: a@x / b@x", "code A1")
     ]  # fmt: skip
 
 
 def test_a_key_of_several_is_decided_by_the_rest() -> None:
-    """In a family by names and documents; of a shared key, what is left; a code of whom other keys found."""
+    """In a family by names and documents; not by elimination alone; a code of whom other keys found."""
     family, numbers = {"email": "casa@x"}, ("10000", "10001", "10002")
     made = match(
         erp(
@@ -296,8 +384,8 @@ def test_a_key_of_several_is_decided_by_the_rest() -> None:
     )  # fmt: skip
     assert reported(made, "line", "customer_id", "status") == [
         (2, "1", "matched"), (3, "2", "matched"), (4, "3", "matched"),
-        (5, "4", "matched"), (6, "5", "matched"), (7, None, "ambiguous"),
-        (8, "6", "matched"), (9, None, "ambiguous"),
+        (5, "4", "matched"), (6, None, "ambiguous"), (7, None, "ambiguous"),
+        (8, "6", "matched"), (9, None, "ambiguous"), (None, "5", "ambiguous"),
     ]  # fmt: skip
 
 
@@ -417,7 +505,7 @@ def test_the_later_decision_about_a_line_or_a_customer_counts() -> None:
     """Which line is accepted as which of two customers, one after the other, and whose each is then."""
     cases: list[tuple[list[tuple[int, int]], list[int | None]]] = [
         ([(0, 0), (0, 1)], [1, None]), ([(0, 1), (0, 0)], [0, None]),
-        ([(0, 0), (1, 0)], [1, 0]), ([(1, 0), (0, 1), (1, 1)], [0, 1]),
+        ([(0, 0), (1, 0)], [None, 0]), ([(1, 0), (0, 1), (1, 1)], [None, 1]),
     ]  # fmt: skip
     lines = [
         {"erp_code": f"K{n}{line}", "email": f"ana{n}@x" if line == 0 else None}
@@ -446,6 +534,26 @@ def test_lines_with_one_code_are_reviewed_apart() -> None:
     pairs = match(lines, customers({"email": "d@x"}, {"email": "e@x"}, {"erp_code": "F"})).pairs
     assert pairs["line_key"].nunique() == 3
     assert [key.partition(" ")[0] for key in pairs["line_key"]] == ["keys", "keys", "code"]
+
+
+def test_a_match_stays_over_night_unless_it_is_contradicted() -> None:
+    """Of pairs of the last match: one that is too light now, one of two firms, one that is rejected."""
+    lines = erp(
+        {"erp_code": "A", "email": "a@x", "phone": "987654321"},
+        {"erp_code": "B", "email": "b@x", "document_number": "1234567", **FIRM},
+        {"erp_code": "C", "email": "c@x", "phone": "987654321"},
+        {"erp_code": "D", "email": "d@x", "phone": "987654321"},
+    )
+    known = customers(*({"email": f"{name}@x", "phone": "912345678"} for name in "abcd"))
+    papers = documents({"customer_id": "2", "number": "7654321", "fiscal_name": "Bodega Sur"})
+    last = erp_pairs(("code A", "1"), ("code B", "2"), ("code C", "3"))
+    rejected = frame(REVIEWS, [{"line_key": "code C", "customer_id": "3", "is_accepted": False}])
+    made = match(lines, known, papers, reviews=rejected, last=last)
+    assert reported(made, "line", "customer_id", "status")[:4] == [
+        (2, "1", "matched"), (3, None, "ambiguous"), (4, None, "only_in_erp"), (5, None, "ambiguous"),
+    ]  # fmt: skip
+    found = made.findings[made.findings["rule"] == "pairs_parted"]
+    assert values(found, "severity", "detail") == [("info", "1 pair of the last match")]
 
 
 def some_reviews(made: MatchResult, seed: int) -> pd.DataFrame:
@@ -489,8 +597,10 @@ def test_no_row_is_lost_or_twice_there_and_neither_order_nor_buckets_change_it()
         whole = match(*frames, country="PE")
         reviews = some_reviews(whole, 2)
         reviewed = match(*frames, country="PE", reviews=reviews)
-        for made, options in ((whole, {}), (reviewed, {"reviews": reviews})):
-            parts = match(*map(shuffled, frames), country="PE", rows_per_bucket=250, **options)
+        for made, decided in ((whole, None), (reviewed, reviews)):
+            parts = match(
+                *map(shuffled, frames), country="PE", rows_per_bucket=250, reviews=decided
+            )
             for one, other in zip(made[:4], parts[:4], strict=True):
                 assert_frame_equal(one, other)
             assert made.repeated == parts.repeated

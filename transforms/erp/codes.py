@@ -1,0 +1,143 @@
+"""How the codes of the ERP's file and those of the platform are written, and what the two have in common.
+
+In: the codes of both sides. Out: questions where another form would make more of them equal: whether a prefix
+(`C-000006` and `000006`) or zeros in front (`000006` and `6`) can be ignored. It is never assumed: a shop may have both
+codes, for two customers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from orderbridge.transforms.chance import Share
+from orderbridge.transforms.erp.compare import Pairs
+from orderbridge.transforms.erp.match_keys import AS_WRITTEN, CodeForm
+from orderbridge.transforms.frames import Bools
+from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
+
+CODE_PREFIX: Final = "reconcile.erp_code_prefix"
+CODE_ZEROS: Final = "reconcile.erp_code_zeros"
+_ZEROS_SHOWN: Final = "zeros in front"
+_ASKED_FROM: Final = 3
+"""So many codes make a question."""
+_DECISIVE_MIN: Final = 0.9
+_FORM: Final = r"^(?P<prefix>[^0-9]*)(?P<number>[0-9]+)$"
+
+
+class OtherForms(NamedTuple):
+    """Codes that are equal in another form.
+
+    Attributes:
+        lines: how many lines have one.
+        example: one of the file and one of the platform.
+        agreement: of the pairs whose line or customer has another key in common with someone, how many have it in
+            common with each other.
+    """
+
+    lines: int
+    example: str
+    agreement: Share
+
+
+def other_forms(
+    ours: pd.Series[str], theirs: pd.Series[str], others: Pairs, customers: int
+) -> dict[str, OtherForms]:
+    """By prefix, and for zeros in front: the codes of lines and customers that are equal without it, and not with it.
+
+    Args:
+        ours: the codes of lines that identify someone, by row number.
+        theirs: those of customers.
+        others: the pairs that have another key in common.
+        customers: how many there are.
+    """
+    left, right = (_split(codes) for codes in (ours, theirs))
+    left, right = left[~left["code"].isin(right["code"])], right[~right["code"].isin(left["code"])]
+    pairs = left.merge(right, on="bare", suffixes=("", "_theirs"), validate="m:m")
+    has_one_prefix = (pairs["prefix"] == "") != (pairs["prefix_theirs"] == "")
+    has_zeros = pairs["number"] != pairs["number_theirs"]
+    is_same_prefix = pairs["prefix"] == pairs["prefix_theirs"]
+    prefixes = (pairs["prefix"] + pairs["prefix_theirs"])[has_one_prefix]
+    numbers = pairs["row"] * customers + pairs["row_theirs"]
+    agrees = numbers.isin(others.line * customers + others.customer).to_numpy(np.bool_)
+    is_known = pairs["row"].isin(others.line) | pairs["row_theirs"].isin(others.customer)
+    known = is_known.to_numpy(np.bool_)
+    found = {
+        str(prefix): _other_form(pairs.loc[rows.index], agrees[rows.index], known[rows.index])
+        for prefix, rows in prefixes.groupby(prefixes)
+    }
+    zeros = pairs.index[has_zeros & (is_same_prefix | has_one_prefix)]
+    found[_ZEROS_SHOWN] = _other_form(pairs.loc[zeros], agrees[zeros], known[zeros])
+    return found
+
+
+def _split(codes: pd.Series[str]) -> pd.DataFrame:
+    parts = codes.str.extract(_FORM).assign(code=codes, row=codes.index.to_numpy(np.int64))
+    parts = parts[parts["number"].notna()]
+    return parts.assign(bare=parts["number"].str.lstrip("0"))
+
+
+def _other_form(pairs: pd.DataFrame, agrees: Bools, known: Bools) -> OtherForms:
+    first = next(iter(pairs.itertuples()), None)
+    example = f"{first.code} and {first.code_theirs}" if first is not None else ""
+    return OtherForms(pairs["row"].nunique(), example, Share(int(agrees.sum()), int(known.sum())))
+
+
+def code_questions(
+    forms: Mapping[str, OtherForms], form: CodeForm, answers: Mapping[str, Answer]
+) -> list[Question]:
+    """The questions which prefix, and whether zeros, can be ignored; none where too few codes would be equal.
+
+    Args:
+        forms: see `other_forms`, of codes as they are written.
+        form: that is in force.
+        answers: in force.
+    """
+    asked = {name: of for name, of in forms.items() if of.lines >= _ASKED_FROM}
+    zeros = asked.pop(_ZEROS_SHOWN, None)
+    prefixes = sorted(asked, key=lambda name: -asked[name].lines)
+    made = []
+    if prefixes or form.prefix is not None:
+        choices = [
+            *(Choice(name, _evidence(asked[name]), asked[name].agreement) for name in prefixes),
+            Choice(AS_WRITTEN, "the prefix is part of the code"),
+        ]
+        proposal = prefixes[0] if prefixes and _is_decisive(asked[prefixes[0]]) else None
+        made.append(_question(CODE_PREFIX, choices, proposal, answers))
+    if zeros is not None or form.zeros is not None:
+        evidence = (_evidence(zeros), zeros.agreement) if zeros is not None else ("", None)
+        choices = [
+            Choice("ignore", *evidence),
+            Choice("count", "zeros in front make another code"),
+        ]
+        proposal = "ignore" if zeros is not None and _is_decisive(zeros) else None
+        made.append(_question(CODE_ZEROS, choices, proposal, answers))
+    return made
+
+
+def _question(
+    key: str, choices: list[Choice], proposal: str | None, answers: Mapping[str, Answer]
+) -> Question:
+    evidence = Evidence(
+        key,
+        tuple(choices),
+        proposal,
+        reason="a code is never taken for another one by itself",
+        is_only_proposed=True,
+    )
+    return question(evidence, answers.get(key))
+
+
+def _is_decisive(forms: OtherForms) -> bool:
+    return forms.agreement.rows >= _ASKED_FROM and forms.agreement.part >= _DECISIVE_MIN
+
+
+def _evidence(forms: OtherForms) -> str:
+    hits, rows = forms.agreement
+    return (
+        f"{forms.lines} codes of the file are on the platform without it, such as {forms.example}; "
+        f"of {rows} whose line or customer has another key in common with someone, {hits} have it with each other"
+    )
