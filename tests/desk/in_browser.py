@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from tests.desk.person import Person
 from tests.pipelines.bridge import Bridge
 
-pytest_plugins = (
-    "tests.desk.person",
-)  # no conftest.py: `make unit` has no selenium, and would read it
+if TYPE_CHECKING:  # imported before it is a plugin, its asserts would not be rewritten
+    from tests.desk.person import Person
+
+# no conftest.py: `make unit` has no selenium, and would read it
+pytest_plugins = ("tests.desk.person",)
 CUSTOMERS = (
     "Código;Nombre;Apellidos;Correo\r\n"
     + "".join(f"07{n:04d};Ana;Peña;ana{n}@example.com\r\n" for n in range(3))
