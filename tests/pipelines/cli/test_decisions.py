@@ -37,10 +37,10 @@ PAIRS = """
         unnest(['1', '2', '3', '123456789012345678']) AS customer_id, 'Núria' AS full_name, NULL AS default_fiscal_name;
     CREATE TABLE reconciled.erp_customers AS SELECT unnest([2, 3, 4, 5]) AS line, '=NURIA()' AS name;
     CREATE TABLE reconciled.erp_pairs AS FROM (VALUES
-        (2, '1', 'matched', 'erp_code', 20, 'code 7'), (3, '2', 'matched', 'email', 7, 'code 007'),
-        (4, '123456789012345678', 'possible', 'email', 4, 'keys a = b'), (5, '3', 'matched', 'reviewed', 1, 'code 9')
+        (2, '1', 'matched', 'erp_code', 20, 'code 7'), (3, '2', 'matched', 'email', 8, 'code 007'),
+        (4, '123456789012345678', 'possible', 'email', 5, 'keys a = b'), (5, '3', 'matched', 'reviewed', 1, 'code 9')
     ) AS t (line, customer_id, status, matched_by, weight, line_key),
-    (SELECT 'email' AS agreeing, 'email: x' AS differences)"""
+    (SELECT 'email' AS agreeing, 'phone' AS differing, 'email: x' AS differences)"""
 LISTED = ["keys a = b = 123456789012345678", "code 007 = 2"]
 
 
@@ -278,7 +278,7 @@ def test_on_a_terminal_each_pair_is_asked_about(pairs: list[dict[str, Any]]) -> 
     ask = click.Command("ask", callback=lambda: decided.append(_ask(pairs)))
     result = CliRunner().invoke(ask, input="no\n\nq\n")
     assert (result.exit_code, decided) == (0, [{LISTED[0]: "reject"}])
-    assert "1 of 3: line 4 (possible, weight 4)" in result.output
+    assert "1 of 3: line 4 (possible, weight 5)" in result.output
 
 
 @pytest.mark.parametrize(
