@@ -30,7 +30,7 @@ _SUFFIX: Final = ".asked.json"
 _HINT: Final = "Free space or make the folder writable, then run the same command again."
 _DIGITS: Final = 8
 
-Topic = Literal["column", "totals", "lookup", "mark", "unit", "currency", "passwords"]
+Topic = Literal["column", "totals", "lookup", "mark", "unit", "currency", "passwords", "platform"]
 _ANSWERS: Final[dict[Topic, tuple[str, ...]]] = {
     "totals": ("skip", "keep"),
     "lookup": (YES, "no"),
@@ -38,6 +38,7 @@ _ANSWERS: Final[dict[Topic, tuple[str, ...]]] = {
     "unit": (YES, "no"),
     "currency": (YES, "no"),
     "passwords": ("mail", "file"),
+    "platform": (YES, "no"),
 }
 """The possible answers of each topic; to a column it is a field, or `ignore`."""
 

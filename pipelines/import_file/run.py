@@ -48,6 +48,7 @@ from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.push.checks import changes_since, describe_plan, operations_left
 from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.model import PushOptions, PushResult
+from orderbridge.pipelines.push.run import ledger_lock
 from orderbridge.pipelines.push.verify import VerifyResult, verify
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 from orderbridge.sources.files import ReadOptions
@@ -175,6 +176,7 @@ class Import:
         check_login_mode(self.options.kind, legacy_settings())
         with Ledger.open(ledger_path(), readonly=True) as ledger:
             ledger.check()
+        self._ask_about_platform()
         try:
             given = self.options.mapping
             self._choose_mapping()
@@ -193,6 +195,22 @@ class Import:
         if not self.sent.stopped and self.sent.error is None:
             self._verify(result)
         return result
+
+    def _ask_about_platform(self) -> None:
+        """Asks whether a new host is a platform that the ledger has; where nobody can be asked, the plan reports it."""
+        legacy, path = legacy_settings(), ledger_path()
+        with Ledger.open(path, readonly=True) as ledger:
+            undecided = ledger.undecided_hosts(legacy.base_url, legacy.environment)
+        for other in undecided:
+            values = {"other": other, "host": legacy.base_url}
+            question = FileQuestion(topic="platform", about=other, values=values)
+            answer = self.steps.ask([question]).get(question.key)
+            if answer is None:
+                return
+            with ledger_lock(path), Ledger.open(path) as ledger:
+                ledger.keep_host(legacy.base_url, other, is_same=answer == YES)
+            if answer == YES:
+                return
 
     def _keep_for_later(self) -> None:
         """Keeps what was asked, and the lines to correct, where nobody could be asked. Raises UsageError."""

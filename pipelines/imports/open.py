@@ -34,10 +34,11 @@ _READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-r
 ERP_CODE: Final = "erpCode"
 REJECT_COLUMNS: Final = ("line", "field", "code", "words")
 """The columns that a reject file has after those of the input; a name that was taken has a number."""
-_REJECT_COLUMNS: Final = tuple(
-    zip(*(everywhere(f"sheet.{name}") for name in REJECT_COLUMNS), strict=True)
+_REJECT_COLUMNS: Final = (
+    REJECT_COLUMNS,
+    *zip(*(everywhere(f"sheet.{name}") for name in REJECT_COLUMNS), strict=True),
 )
-"""The same in each language, as a workbook has them."""
+"""The same in each language, as a workbook has them; workbooks of 0.3 have the names of a reject file."""
 
 
 def open_inputs(
@@ -59,57 +60,76 @@ def open_inputs(
         raise UsageError(
             f"the mapping is for {mapping.kind}, not for {kind}", "Choose the mapping of this file."
         )
+    meanings = semantics or {}
     table = open_input_table(file, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
     columns = own_columns(table, mapping)
     if mapping is None:
         mapping = propose(columns, kind, samples=sample(table))
     unmapped = _check_columns(file, columns, mapping)
-    _check_semantics(mapping, semantics or {})
-    sources = field_sources(mapping)
-    notes = []
-    if table.format.is_encoding_assumed:
+    _check_semantics(mapping, meanings)
+    of_columns = field_sources(mapping)
+    sources = _sources_for_login(of_columns, login_mode) if KINDS[kind].has_login else of_columns
+    notes = [
+        *_notes_on_reading(table, of_columns, meanings),
+        *_notes_on_columns(file, table, mapping, unmapped),
+    ]
+    if len(sources) < len(of_columns):
         notes.append(
-            f"encoding: {table.format.encoding} (assumed); check the accented letters with orderbridge preview"
+            "loginCode is not sent: customers log in by e-mail, and the platform ignores it"
         )
-    if (semantics or {}).get("stock") == "unknown" and any(
-        source.path == "stock" for source in sources
-    ):
-        notes.append(
-            "a stock that is as last confirmed is not sent, though orders may have lowered it: ask the platform what "
-            "it does with a stock; to say so: orderbridge questions sources.legacy.stock_semantics"
-        )
-    if table.format.may_be_cut_off:
-        notes.append(
-            f"line {table.format.lines}, the last one, has no line end: check that the file was not cut off there"
-        )
-    notes += layout_notes(table)
-    if mapping.doubtful:
-        notes.append(_doubts(file, mapping))
-    if unmapped and not mapping.ignores_others:
-        notes.append(
-            f"columns that the mapping does not name are ignored: {listed(unmapped)}; to send one, name it and its "
-            f"field under [columns] of the mapping file (orderbridge template {kind} --mapping lists the fields)"
-        )
-    if len(columns) < len(table.columns):
-        notes.append(
-            "the columns line, field, code and words come from a reject file and are ignored"
-        )
-    if KINDS[kind].has_login and login_mode == "email":
-        sent = [source for source in sources if source.path != LOGIN_FIELDS["code"]]
-        if len(sent) < len(sources):
-            notes.append(
-                "loginCode is not sent: customers log in by e-mail, and the platform ignores it"
-            )
-        sources = [
-            _as_address(source) if source.path == LOGIN_FIELDS["email"] else source
-            for source in sent
-        ]
     _check_required(file, mapping, sources, login_mode)
     _check_values(mapping)
     return Inputs(
         file, table, Bindings(mapping, sources, open_lookups(mapping, sources), login_mode), notes
     )
+
+
+def _sources_for_login(sources: list[Source], login_mode: LoginMode | None) -> list[Source]:
+    """The sources of customers: where they log in by e-mail, no login code, and addresses that are checked."""
+    if login_mode != "email":
+        return sources
+    return [
+        _as_address(source) if source.path == LOGIN_FIELDS["email"] else source
+        for source in sources
+        if source.path != LOGIN_FIELDS["code"]
+    ]
+
+
+def _notes_on_reading(
+    table: SourceTable, sources: Sequence[Source], semantics: Pairs[str, str]
+) -> Iterator[str]:
+    """What a person should know about how the file is read, and what is not sent again."""
+    if table.format.is_encoding_assumed:
+        yield (
+            f"encoding: {table.format.encoding} (assumed); check the accented letters with orderbridge preview"
+        )
+    if semantics.get("stock") == "unknown" and any(source.path == "stock" for source in sources):
+        yield (
+            "a stock that is as last confirmed is not sent, though orders may have lowered it: ask the platform what "
+            "it does with a stock; to say so: orderbridge questions sources.legacy.stock_semantics"
+        )
+    if table.format.may_be_cut_off:
+        yield (
+            f"line {table.format.lines}, the last one, has no line end: check that the file was not cut off there"
+        )
+    yield from layout_notes(table)
+
+
+def _notes_on_columns(
+    file: Path, table: SourceTable, mapping: Mapping, unmapped: Sequence[str]
+) -> Iterator[str]:
+    """Which columns are not sent, and why."""
+    if mapping.doubtful:
+        yield _doubts(file, mapping)
+    if unmapped and not mapping.ignores_others:
+        yield (
+            f"columns that the mapping does not name are ignored: {listed(unmapped)}; to send one, name it and its "
+            "field under [columns] of the mapping file "
+            f"(orderbridge template {mapping.kind} --mapping lists the fields)"
+        )
+    if count_reject_columns(table.columns, mapping):
+        yield "the columns line, field, code and words come from a reject file and are ignored"
 
 
 def _as_address(source: Source) -> Source:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -228,6 +229,7 @@ class Plan:
                 self.manifest = msgspec.json.decode(
                     (folder / MANIFEST_FILE).read_bytes(), type=Manifest
                 )
+                urlsplit(self.manifest.host)  # raises ValueError for what is no URL
         except OSError:
             raise UsageError(
                 f"{folder} is not a plan: it has no {MANIFEST_FILE}",

@@ -57,12 +57,14 @@ class NextSteps:
         again: the command that goes on with it.
         plan_again: the command that compares its file anew with the platform.
         push: the command that pushes it, as it was planned.
+        is_lost: its folder is gone or was changed: nothing of it can be sent, it can only be looked up and answered.
     """
 
     plan_id: str
     again: str
     plan_again: str
     push: str
+    is_lost: bool = False
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
@@ -80,7 +82,7 @@ class NextSteps:
     def of_lost(cls, plan_id: str) -> Self:
         """The next steps of a plan whose folder is gone or was changed."""
         settle = "orderbridge settle"
-        return cls(plan_id, settle, "orderbridge import KIND FILE", settle)
+        return cls(plan_id, settle, "orderbridge import KIND FILE", settle, is_lost=True)
 
     def step(self, action: Action, *, at: float = 0.0, operation: int | None = None) -> Step:
         """A next step.
@@ -91,7 +93,8 @@ class NextSteps:
             operation: that it is about; None: all that need it.
         """
         if action == "wait":
-            return Step("wait", self.again, {"time": format_time(at)})
+            code = "look_up_from" if self.is_lost else "wait"
+            return Step(code, self.again, {"time": format_time(at)})
         if action == "resend":
             return Step("resend", f"{self.again} --resend")
         if action == "plan_again":
@@ -99,7 +102,7 @@ class NextSteps:
             return Step("plan_again" if is_plan else "again", self.plan_again)
         if action == "answer":
             return answer_step(self.plan_id, operation)
-        return Step("again", self.again)
+        return Step("look_up" if self.is_lost else "again", self.again)
 
 
 class Step(NamedTuple):

@@ -31,8 +31,10 @@ from orderbridge.pipelines.ledger.model import (
     UnsettledUpdate,
 )
 from orderbridge.pipelines.ledger.store import FIELDS, Ledger, LedgerError
-from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.plan.model import MANIFEST_FILE, Plan
+from orderbridge.pipelines.push.next_steps import plan_command
 from orderbridge.pipelines.push.outcome import is_refusal
+from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS
 
 _CLAIMED: Final = """
@@ -86,7 +88,7 @@ class PlanLedger:
         """Records a verified plan with its operations as `planned`, at a ledger time, unless it is recorded already.
 
         Raises:
-            LedgerError: the ledger has a different plan with this id.
+            UsageError: the ledger has a different plan with this id: this one was changed since it was pushed.
         """
         manifest, folder, clock = plan.manifest, str(plan.folder), ledger.clock
         host = ledger.host_name(manifest.host)
@@ -110,7 +112,11 @@ class PlanLedger:
                 )
                 _insert(ledger, int(cursor.lastrowid or 0), plan, at)
             elif recorded != (sha256, host):
-                raise LedgerError(f"the ledger has a different plan with the id {manifest.plan_id}")
+                raise UsageError(
+                    f"{plan.folder / MANIFEST_FILE} was changed after the plan was pushed: the ledger has another "
+                    f"plan with the id {manifest.plan_id}",
+                    f"Nothing was sent. Restore that file, or plan again into a new folder: {plan_command(manifest)}",
+                )
             connection.execute(
                 "UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id]
             )

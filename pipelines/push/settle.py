@@ -207,7 +207,9 @@ def _left(
             action = action_of(
                 row,
                 is_listed=plan.kind.is_listed,
-                is_repeatable=plan.kind.is_update and not rules.additive & set(row.fields),
+                is_repeatable=plan.kind.is_update
+                and not rules.additive & set(row.fields)
+                and not steps.is_lost,
                 settles_at=settles_at,
                 now=now,
             )

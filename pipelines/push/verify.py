@@ -15,12 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from orderbridge.pipelines.ledger.keys import loose_code
+from orderbridge.pipelines.ledger.model import LedgerRow
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.current_state import list_read
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
@@ -53,6 +54,7 @@ from orderbridge.sources.settings import (
 
 VERIFY_FILE: Final = "verify.csv"
 _BATCH: Final = 10_000
+_IN_DOUBT: Final = ("in_flight", "in_doubt", "conflict")
 _CODES: Final = [name for name in KINDS["customers"].list_keys if name != "email"]
 
 
@@ -96,78 +98,128 @@ def verify(folder: Path) -> VerifyResult:
         UsageError: the plan was changed or never pushed, or its list was not pulled since.
     """
     plan = Plan(folder)
-    result, kind = VerifyResult(plan.kind), KINDS[plan.kind]
+    kind = KINDS[plan.kind]
+    result = VerifyResult(plan.kind)
+    rows = _ledger_rows(plan)
+    confirmed = {number: row for number, row in rows.items() if row.state == "confirmed"}
+    result.outcomes["unsettled"] = len(rows) - len(confirmed)
+    result.in_doubt = sum(row.state in _IN_DOUBT for row in rows.values())
+    shown = kind.operation.shown_in
+    if shown is None:
+        result.outcomes["unreadable"] = len(confirmed)
+        return result
+    sent = [
+        _Sent(operation, _id_of(operation, confirmed[operation.id]))
+        for operation in plan.operations(confirmed)
+    ]
+    sent_at = max((row.updated_at for row in confirmed.values()), default=0.0)
+    keys = {key for one in sent for key in _keys_of(one.operation)}
+    ids = {one.record_id for one in sent}
+    with open_warehouse(warehouse_path()) as connection:
+        result.verdict, records = _read_records(connection, plan, shown, sent_at, keys, ids)
+    comparison = _Comparison(result, shown, records, keys)
+    for one in sent:
+        comparison.compare(one)
+    _keep_ids(plan, comparison.found_ids)
+    result.file = plan.folder / VERIFY_FILE
+    columns = ("line", "operation", "outcome", f"{kind.singular}_id", "field", "sent", "found")
+    write_private_csv(result.file, [columns, *comparison.findings], plan.manifest.delimiter)
+    return result
+
+
+class _Sent(NamedTuple):
+    """A confirmed operation, and the id of its record; empty where the platform did not return it."""
+
+    operation: PlannedOperation
+    record_id: str
+
+
+def _ledger_rows(plan: Plan) -> dict[int, LedgerRow]:
+    """The operations of a plan in the ledger, by number. Raises UsageError if it was never pushed."""
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         if ledger.pushes(plan.manifest.plan_id) is None:
             raise UsageError(
                 "this plan was never pushed",
-                f"Push it: orderbridge push {shlex.quote(str(folder))}",
+                f"Push it: orderbridge push {shlex.quote(str(plan.folder))}",
             )
-        rows = {row.id: row for row in PlanLedger(ledger, plan.manifest.plan_id).rows()}
-    confirmed = {number for number, row in rows.items() if row.state == "confirmed"}
-    result.outcomes["unsettled"] = len(rows) - len(confirmed)
-    result.in_doubt = sum(
-        row.state in ("in_flight", "in_doubt", "conflict") for row in rows.values()
-    )
-    if (shown := kind.operation.shown_in) is None:
-        result.outcomes["unreadable"] = len(confirmed)
-        return result
-    sent_at = max((rows[number].updated_at for number in confirmed), default=0.0)
-    country = reconcile_settings().country
-    sent = [
-        (
-            operation,
-            (operation.path.rpartition("/")[2] if kind.is_update else rows[operation.id].remote_id)
-            or "",
+        return {row.id: row for row in PlanLedger(ledger, plan.manifest.plan_id).rows()}
+
+
+def _id_of(operation: PlannedOperation, row: LedgerRow) -> str:
+    if operation.method == "PATCH":
+        return operation.path.rpartition("/")[2]
+    return row.remote_id or ""
+
+
+class _Comparison:
+    """Compares operations with the records of a list, and counts in the result.
+
+    Attributes:
+        findings: the rows of `verify.csv`.
+        found_ids: of records whose id the platform did not return, by operation.
+    """
+
+    def __init__(
+        self,
+        result: VerifyResult,
+        shown: Record,
+        records: Mapping[str, dict[str, Any]],
+        keys: Set[Key],
+    ) -> None:
+        self.result = result
+        self.shown = shown
+        self.records = records
+        self.country = reconcile_settings().country
+        self.findings: list[Sequence[object]] = []
+        self.found_ids: dict[int, str] = {}
+        self.listing = CustomerListing(
+            False, result.verdict, records_by_key(records.values(), keys)
         )
-        for operation in plan.operations(confirmed)
-    ]
-    keys, ids = (
-        {key for operation, _ in sent for key in _keys_of(operation)},
-        {found for _, found in sent},
-    )
-    with open_warehouse(warehouse_path()) as connection:
-        result.verdict, records = _read_records(connection, plan, shown, sent_at, keys, ids)
-    listing = CustomerListing(False, result.verdict, records_by_key(records.values(), keys))
-    findings: list[Sequence[object]] = []
-    found_ids: dict[int, str] = {}
-    for operation, remote_id in sent:
-        own_keys = search_keys(operation.keys)
-        matches = listing.find(own_keys) or listing.find(any_spelling(own_keys))
-        if remote_id in records:  # others with its keys count if they may come from the same create
-            twins = (
-                r
-                for r in matches
-                if r["id"] != remote_id and not differing_fields(operation.body, r, country)
-            )
-            matches = [records[remote_id], *twins]
-        line, number = operation.lines[0], operation.id
+
+    def compare(self, sent: _Sent) -> None:
+        """Compares what was sent with its record."""
+        operation, record_id = sent
+        matches = self._matches(sent)
         if len(matches) != 1:
             outcome = "several" if matches else "missing"
-            result.outcomes[outcome] += 1
-            findings.append((line, number, outcome, remote_id, "", "", ""))
-            continue
-        if not remote_id:
-            found_ids[number] = str(matches[0][shown.key])
-        differing = differing_fields(operation.body, matches[0], country)
-        respelt = _respelt(differing, operation.body, matches[0], remote_id)
+            self.result.outcomes[outcome] += 1
+            self._add(operation, outcome, record_id, "", "", "")
+            return
+        (found,) = matches
+        if not record_id:
+            self.found_ids[operation.id] = str(found[self.shown.key])
+        differing = differing_fields(operation.body, found, self.country)
+        respelt = _respelt(differing, operation.body, found, record_id)
         fields = [name for name in differing if name not in respelt]
-        result.spelling.update(respelt)
-        findings += [
-            (line, number, "spelling", remote_id, name, operation.body[name], matches[0][name])
-            for name in respelt
-        ]
-        result.outcomes["differs" if fields else "same"] += 1
-        result.fields.update(fields)
+        self.result.spelling.update(respelt)
+        self.result.fields.update(fields)
+        self.result.outcomes["differs" if fields else "same"] += 1
+        for name in respelt:
+            self._add(operation, "spelling", record_id, name, operation.body[name], found[name])
         for name in fields:
-            both = operation.body[name], matches[0][name]
-            values = (json.dumps(value, ensure_ascii=False, default=str) for value in both)
-            findings.append((line, number, "differs", matches[0][shown.key], name, *values))
-    _keep_ids(plan, found_ids)
-    result.file = plan.folder / VERIFY_FILE
-    columns = ("line", "operation", "outcome", f"{kind.singular}_id", "field", "sent", "found")
-    write_private_csv(result.file, [columns, *findings], plan.manifest.delimiter)
-    return result
+            both = (operation.body[name], found[name])
+            values = [json.dumps(value, ensure_ascii=False, default=str) for value in both]
+            self._add(operation, "differs", found[self.shown.key], name, *values)
+
+    def _matches(self, sent: _Sent) -> list[dict[str, Any]]:
+        """The records that may be the one that was sent. Others with its keys count if they may be the same create."""
+        operation, record_id = sent
+        own_keys = search_keys(operation.keys)
+        matches = self.listing.find(own_keys) or self.listing.find(any_spelling(own_keys))
+        if record_id not in self.records:
+            return matches
+        twins = (
+            record
+            for record in matches
+            if record["id"] != record_id
+            and not differing_fields(operation.body, record, self.country)
+        )
+        return [self.records[record_id], *twins]
+
+    def _add(
+        self, operation: PlannedOperation, outcome: str, record_id: object, *rest: object
+    ) -> None:
+        self.findings.append((operation.lines[0], operation.id, outcome, record_id, *rest))
 
 
 def _keep_ids(plan: Plan, found: Mapping[int, str]) -> None:

@@ -173,11 +173,15 @@ def next_steps(plan: OpenPlan) -> list[Step]:
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         kind = KINDS[cast("KindName", plan.kind)]
         for row in PlanLedger(ledger, plan.plan_id).rows(*_OPEN_STATES):
+            if steps.is_lost and row.state == "planned":
+                continue  # nobody can send it any more
             settles_at = (row.doubt_at or row.sent_at or 0.0) + SETTLE_S
             action = action_of(
                 row,
                 is_listed=kind.is_listed,
-                is_repeatable=kind.is_update and not additive & set(row.fields),
+                is_repeatable=kind.is_update
+                and not additive & set(row.fields)
+                and not steps.is_lost,
                 settles_at=settles_at,
                 now=ledger.clock.now(),
             )

@@ -12,6 +12,7 @@ from orderbridge.pipelines.plan.make import PlanOptions, make_plan
 from orderbridge.pipelines.questions.model import Given, GivenAnswer
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.questions import answer_questions
+from orderbridge.sources.texts import Texts
 from tests.pipelines.import_file.desk import Desk
 from tests.pipelines.push.plans import place, results
 
@@ -48,6 +49,7 @@ def test_a_code_in_another_spelling_is_a_question_whoever_created_the_customer(
     assert asked.id == f"match:code 00007/{desk.at.platform.state.ids('customers')[0]}"
     words = results(first.plan.folder)["unsent"][0]["words"]
     assert f"orderbridge answer '{asked.id}' same" in words
+    assert Texts("es").reworded(words, "reject.nearly_known").startswith("erpCode 00007 puede ser")
     assert desk.run(file).exit_code == 5, "until it is answered"
     answer(asked.id, value)
     assert Pairs().asked() == []

@@ -18,6 +18,7 @@ from orderbridge.pipelines.cli.status import lines as lines_of_status
 from orderbridge.pipelines.import_file import lists, run
 from orderbridge.pipelines.import_file.examples import examples
 from orderbridge.pipelines.import_file.mappings import keep_mapping
+from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import MappedColumn, Mapping
 from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, Plan
 from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
@@ -31,6 +32,7 @@ from orderbridge.pipelines.reporting.status import read_status
 from orderbridge.sandbox.state import State
 from orderbridge.sources.errors import Unreachable, UsageError
 from orderbridge.sources.files.formulas import people_rows
+from orderbridge.sources.settings import ledger_path
 from orderbridge.sources.texts import english
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 from tests.pipelines.push.plans import outcomes, patch, place
@@ -399,3 +401,39 @@ def test_nothing_is_sent_that_nobody_agreed_to(
         assert "orderbridge push" not in str(refused.value), "import goes on by itself"
         assert str(next(desk.at.folder.glob("plan-variants-*"))) in refused.value.hint
     assert desk.done == ["plan", *(["push"] if is_sent else [])]
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_a_person_says_in_the_import_whether_a_new_host_is_the_same_platform(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, is_same: bool
+) -> None:
+    file = desk.write(VARIANTS)
+    assert desk.run(file, "variants").exit_code == 0
+    monkeypatch.setenv(
+        "SOURCES__LEGACY__BASE_URL", desk.at.platform.url.replace("127.0.0.1", "localhost")
+    )
+    with pytest.raises(UsageError, match="is it the same platform"):
+        desk.run(file, "variants")  # nobody can be asked
+    desk.yes = is_same
+    result = desk.run(file, "variants")
+    assert (result.exit_code, result.plan.manifest.operations > 0) == (0, not is_same)
+    desk.yes = None
+    assert desk.run(file, "variants").exit_code == 0
+    assert len(desk.asked_yes) == 2, "once answered, it is not asked again"
+
+
+def test_an_import_that_was_stopped_goes_on_under_another_name_of_the_platform(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = desk.write(VARIANTS)
+    desk.stop_after = 1
+    stopped = desk.run(file, "variants")
+    desk.stop_after = None
+    monkeypatch.setenv(
+        "SOURCES__LEGACY__BASE_URL", desk.at.platform.url.replace("127.0.0.1", "localhost")
+    )
+    desk.yes = True
+    ended = desk.run(file, "variants")
+    assert (ended.exit_code, ended.plan.folder) == (0, stopped.plan.folder)
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        assert ledger.open_plans() == []

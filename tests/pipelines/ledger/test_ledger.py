@@ -123,8 +123,9 @@ def test_a_plan_is_recorded_once_and_may_move_and_its_id_is_no_other_plans(
         {"plan_id": book.plan_id, "operations_sha256": "", "host": HOST},
     ):
         other.manifest = msgspec.structs.replace(other.manifest, **change)
-        with pytest.raises(LedgerError, match="a different plan with the id"):
+        with pytest.raises(UsageError, match="was changed after the plan was pushed") as caught:
             PlanLedger.record(ledger, other, 2.0)
+        assert "plan again into a new folder: orderbridge plan customers" in caught.value.hint
 
 
 def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_arrive(

@@ -161,3 +161,14 @@ def test_no_cell_of_a_reject_file_runs_in_a_spreadsheet_and_it_is_read_as_it_was
     assert (again.columns[0], row.cells[:7]) == ("=a", cells)
     (table,) = again.batches()
     assert [table[name][0].as_py() for name in again.columns[:7]] == list(cells)
+
+
+def test_both_names_of_the_columns_of_a_reject_file_are_known() -> None:
+    for names in (
+        REJECT_COLUMNS,
+        (*REJECT_COLUMNS[:3], "reason"),
+        ("línea", "campo", "código", "motivo"),
+    ):
+        assert count_reject_columns(("sku", *names)) == 4
+        assert count_reject_columns(("sku", "line", "code", *(f"{name}_2" for name in names))) == 4
+    assert count_reject_columns(("sku", "line", "field", "code", "price")) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +57,24 @@ def test_a_plan_has_the_same_next_step_on_each_screen(
         of_line = results(plan)["in_doubt"][0]["words"]
         line_command = "orderbridge answer write:" if lose is asked else command
         assert line_command in of_line, of_line
+
+
+@pytest.mark.parametrize(
+    ("lose", "words", "command"),
+    [
+        (repeatable, "look on the platform, then answer", "orderbridge questions"),
+        (asked, "look on the platform, then answer", "orderbridge questions"),
+        (waiting, r"look it up from \S+ \S+ UTC on", "orderbridge settle"),
+    ],
+)
+def test_a_plan_whose_folder_is_gone_has_a_next_step_that_ends_it(
+    at: Place, lose: Lose, words: str, command: str
+) -> None:
+    shutil.rmtree(lose(at))
+    step = f"next: {words}:\n +{command}\n"
+    assert re.search(step, at.command("status").out), at.command("status").out
+    shown = at.command("settle", "--settle", f"{SETTLE_S / 60:g}").out
+    assert re.search(f"{words}: {command}\n", shown), shown
 
 
 def test_an_import_goes_on_with_import_on_each_screen_also_after_it_was_killed(at: Place) -> None:

@@ -604,6 +604,7 @@ def refused(at: Place, plan: Path, words: str, *options: PushOptions, **more: An
         ("operations.jsonl", "was changed"),
         ("lines.csv", "was changed"),
         ("plan.json", "was changed"),
+        ("host", r"plan\.json was changed"),
         ({"BASE_URL": "/other"}, "base_url was"),
         (
             {"ENVIRONMENT": "production", "LOGIN_MODE": "code"},
@@ -623,6 +624,8 @@ def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(
         os.environ["SOURCES__LEGACY__BASE_URL"] += what.get("BASE_URL", "")
     elif what in ("lookup", "mapping"):
         altered(plan, **({"lookups": [entry]} if what == "lookup" else {"mapping": entry}))
+    elif what == "host":
+        altered(plan, host="http://[")
     else:
         file = plan.with_name(f"{plan.name}.csv") if what == "input" else plan / what
         file.write_bytes(file.read_bytes() + b"x")
