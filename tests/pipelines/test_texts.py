@@ -60,7 +60,8 @@ MADE = {
     "noun": {*KINDS, "lines", "columns", "rows", "requests", "messages", "differences", "suspicious"},
     "step": {
         "next", "wait", "again", "resend", "plan_again", "answer", "answer_one", "codes", "texts", "compare", "held",
-        "blocked", "look_up", "look_up_from", *(f"{one}.{which}" for one in ("correct", "correct_results") for which in WHICH),
+        "blocked", "look_up", "look_up_from",
+        *(f"{one}.{which}" for one in ("correct", "correct_results") for which in WHICH),
     },
     "requests": {*get_args(State)},
     "list_verdict": {*VERDICTS},
