@@ -24,7 +24,10 @@ _CLOSING: Final = re.compile(
 )
 MIN_ALIKE: Final = 50
 """Rows whose last cell has one form, such as two decimals, before another form is proof of a cut."""
+_CODE_DIGITS: Final = 6
+"""Whole numbers of so many digits, all of one length, are codes, days or phones."""
 _INTEGER: Final = re.compile(r"\d+(?=[.,]\d)")
+_LAST_DIGITS: Final = re.compile(r"9+(?=[.,]?$)")
 _DIGIT: Final = re.compile(r"\d")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
@@ -84,8 +87,8 @@ def last_line_state(
 ) -> Literal["whole", "cut off", "unknown"]:
     """Whether the last line of a file is whole, if it has no line end.
 
-    If the last cells of the other rows all have one form, as dates or amounts with two decimals, it has to be of that
-    form too.
+    If the last cells of the other rows all have one form, as dates or amounts with two decimals, the beginning of such
+    a cell is not whole. A longer cell, an empty one and whole numbers of a few digits prove nothing: they are usual.
 
     Args:
         tail: the end of the file.
@@ -102,7 +105,20 @@ def last_line_state(
     forms = set(map(_form, same[:MIN_ALIKE]))
     if len(same) < MIN_ALIKE or len(forms) > 1:
         return "unknown"
-    return "whole" if _form(cells[-1]) in forms else "cut off"
+    form, usual = _form(cells[-1]), forms.pop()
+    if form == usual:
+        return "whole"
+    return "cut off" if _is_beginning(form, usual) else "unknown"
+
+
+def _is_beginning(form: str, whole: str) -> bool:
+    """Whether a form is the beginning of another one, which is not that of short numbers.
+
+    Of an amount that is cut before its decimals, the digits are those before a point.
+    """
+    is_short_number = len(whole) < _CODE_DIGITS and whole == "9" * len(whole)
+    beginnings = {form, _LAST_DIGITS.sub("9", form)} - {""}
+    return not is_short_number and any(map(whole.startswith, beginnings))
 
 
 def _form(cell: str) -> str:

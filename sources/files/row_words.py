@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from orderbridge.sources.files.cell_types import is_data, type_of
+
 _TOTALS: Final = re.compile(
     r"\W*(?:(?:grand|gran) )?(?:sub-?|sous-|zwischen)?"
     r"(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|insgesamt|summe|totale|somm[ae]|soma)\b[^\d\W]*"
@@ -35,7 +37,8 @@ _UNIT: Final = re.compile(
 def is_totals(cells: Sequence[str], *, has_codes: bool = False) -> bool:
     """Whether a line has totals: a word such as Total, and amounts or empty cells next to it.
 
-    A name such as Suma may be one of a product, unless the first column has codes and the word is in it.
+    A name such as Suma may be one of a product, unless the first column has codes and the word is in it, not as a part
+    of a code.
     """
     name, *others = [cell.strip() for cell in cells if cell.strip()] or [""]
     is_total = _TOTALS.fullmatch(name) is not None
@@ -43,7 +46,8 @@ def is_totals(cells: Sequence[str], *, has_codes: bool = False) -> bool:
     if not (is_total or is_total_of) or not all(map(_AMOUNT.fullmatch, others)):  # a name or a code
         return False
     is_first = cells[0].strip() == name
-    if has_codes and is_first and (is_total or others):
+    is_code = is_total_of and is_data(type_of(name))  # as TOTAL-5W30
+    if has_codes and is_first and not is_code and (is_total or others):
         return True
     is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
     is_dense = bool(others) and is_first and _NO_NAME.search(name) is not None

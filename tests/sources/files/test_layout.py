@@ -347,6 +347,34 @@ def test_the_dialect_is_that_of_the_lines_from_the_given_header_on(
     assert [row.line for row in rows_of(opened)[0]] == [line + 1, line + 2, line + 3]
 
 
+@pytest.mark.parametrize(
+    ("usual", "last", "rejected"),
+    [
+        ("42", "7", ""),
+        ("42", "100", ""),
+        ("600123123", "+34600123123", ""),
+        ("", "Plaza 1", ""),
+        ("EUR", "", ""),
+        ("8410000000017", "84100", "62 torn"),
+        ("2026-11-30", "2026-1", "62 torn"),
+        ("EUR", "E", "62 torn"),
+    ],
+)
+def test_the_last_cell_is_cut_off_only_if_it_is_the_beginning_of_what_the_others_are(
+    tmp_path: Path, usual: str, last: str, rejected: str
+) -> None:
+    rows = [f"A{n:02};Perno {n * n};{usual}" for n in range(60)]
+    text = "\n".join(["Código;Nombre;Dato", *rows, f"A99;Clavo;{last}"])
+    check(tmp_path, text, rejected=rejected)
+
+
+def test_a_code_that_begins_with_a_word_of_totals_is_no_total(tmp_path: Path) -> None:
+    rows = [f"SKU-{n};7;{n};10" for n in range(60)]
+    text = "\n".join(["sku;a;b;c", *rows, "TOTAL-5W30;7;90;10", "SOMA-1;7;91;1", ""])
+    check(tmp_path, text, rejected="")
+    check(tmp_path, f"{text}Total 62;7;91;631\n", rejected="64 totals")
+
+
 def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:
     text = 'a;b\n1;2\nSECRET;x;SECRET\n"SECRET"SECRET;1\nSECRET\nSECRET;\0SECRET\n3;4\n'
     _, rejected = rows_of(table(tmp_path, text, ReadOptions(quote='"')))
@@ -374,7 +402,7 @@ def test_a_blank_line_at_the_end_of_a_block_ends_the_table(
     [
         ("A99;Clavo;12", 60, "62 torn", False),
         ("A99;Clavo;12.5", 60, "62 torn", False),
-        ("A99;Clavo;", 60, "62 torn", False),
+        ("A99;Clavo;", 60, "", True),
         ("A99;Cla", 60, "62 too_short", False),
         ("A99;Clavo;1250.75", 60, "", False),
         ('A99;Clavo;"12.5"', 60, "", False),
