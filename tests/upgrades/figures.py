@@ -32,8 +32,9 @@ OF_THE_RUN: Final = (
     "bi.lists.*",
     "bi.findings*.*",
     "reconciled.exceptions.*",
+    "reconciled.erp_pairs.weight",
 )
-"""Columns that say something about the run, or that each run writes anew."""
+"""Columns that say something about the run, or that each run writes anew. The weight of a pair is by the rules of a version."""
 OF_WHAT_IS_UNKNOWN: Final = ("*.unknown_because", "*.unpriced_orders")
 """Columns that say what is not known. A figure that is known now takes their value away."""
 Row = tuple[Any, ...]

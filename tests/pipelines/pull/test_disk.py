@@ -88,7 +88,7 @@ def refused(path: Path, match: str, hint: str) -> None:
         ("folder", "is a folder", "Name a file in it"),
         ("pipe", "is not a file", "WAREHOUSE__PATH"),
         ("empty", "is not a DuckDB file", "Move it away"),
-        ("cut", "is not a DuckDB file", "Move it away"),
+        ("cut", "is damaged", "Restore its last good copy"),
         ("taken.duckdb", "File exists", "run again"),
         ("locked.duckdb", "directory", "run again"),
         ("logged", r"logged\.wal exists: another program writes to the warehouse", "CHECKPOINT"),
