@@ -34,7 +34,7 @@ OF_THE_RUN: Final = (
     "reconciled.exceptions.*",
     "reconciled.erp_pairs.weight",
 )
-"""Columns that say something about the run, or that each run writes anew. The weight of a pair is by the rules of a version."""
+"""Columns that say something about the run, or that each run writes anew. The weight of a pair is by its rules."""
 OF_WHAT_IS_UNKNOWN: Final = ("*.unknown_because", "*.unpriced_orders")
 """Columns that say what is not known. A figure that is known now takes their value away."""
 Row = tuple[Any, ...]
