@@ -64,6 +64,8 @@ class NightRow:
     """A run that has ended, or failed.
 
     Attributes:
+        is_good: it published.
+        has_remarks: it published, and somebody has to look at something.
         detail: what a failed run reported, in English.
     """
 
@@ -71,6 +73,7 @@ class NightRow:
     command: str
     result: str
     is_good: bool
+    has_remarks: bool = False
     detail: Sequence[str] = ()
 
 
@@ -219,6 +222,7 @@ def nights(status: Status, texts: Texts) -> list[NightRow]:
                 command=run["command"],
                 result=texts.or_own(f"exit.{code}", texts("exit.other", code=code)),
                 is_good=code in _PUBLISHED,
+                has_remarks=code != ExitCode.DONE,
             )
         )
     return rows
