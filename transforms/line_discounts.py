@@ -96,7 +96,7 @@ def discount_question(
     is_proven = shown == [proposal]
     choices: list[Choice] = []
     for unit, meaning in _MEANINGS.items():
-        come_to = f"{counts[unit]} of {compared} orders with a discount come to their total"
+        come_to = f"read so, the lines of {counts[unit]} of {compared} orders with a discount add up to the total"
         words = [meaning, come_to if compared else "", reason if unit == proposal else ""]
         choices.append(Choice(unit, "; ".join(filter(None, words))))
     choices.sort(key=lambda choice: choice.value != proposal)

@@ -215,7 +215,10 @@ def _compared(
     for choice in evidence.choices:
         words = choice.evidence
         if choice.value in counts:
-            words += f"; with it {counts[choice.value]} of {len(totals)} orders come to their total"
+            added_up = (
+                f"the lines of {counts[choice.value]} of {len(totals)} orders add up to the total"
+            )
+            words += f"; with it {added_up}"
         choices.append(replace(choice, evidence=words))
     proposal = best if is_better else evidence.proposal
     choices.sort(key=lambda choice: choice.value != proposal)

@@ -138,7 +138,9 @@ class TotalCandidates:
             return ""
         values = self.values[name][is_known]
         amounts = self.line_amount[: len(is_known)][is_known]
-        like = f"{count - int(unlike.sum())} of {count} are what quantity and price of the lines come to"
+        like = (
+            f"{count - int(unlike.sum())} of {count} are what the lines add up to, quantity × price"
+        )
         sums = f"these orders sum to {values.sum():,.2f}, their lines to {amounts.sum():,.2f}"
         return f"{like}; {sums}"
 
@@ -242,7 +244,7 @@ def _instead(proposal: str | None) -> str:
 
 def _sum_of_lines(share: Share, proposal: str | None) -> Choice:
     """The choice that the total is what the lines come to."""
-    words = f"the lines of {share.hits} of {share.rows} orders come to an amount"
+    words = f"the lines of {share.hits} of {share.rows} orders have amounts to add up"
     if share.hits:
         return Choice(SUM_OF_LINES, words, share)
     against = f"no line has an amount, {_instead(proposal)}"

@@ -85,12 +85,12 @@ def zone_question(read: Mapping[str, ReadDates], answer: Answer | None) -> Quest
     if not dated:
         return None
     naive = [
-        f"{one.naive_count} times of {name} have no offset and are read as UTC"
+        f"{one.naive_count} times of {name} are written without a zone and read as UTC"
         for name, one in dated.items()
         if one.naive_count
     ]
     if not naive:
-        naive = ["every time has an offset"]
+        naive = ["every time is written with its zone"]
     words = "; ".join([*naive, "days and months are those of UTC"])
     return question(Evidence(TIMEZONE, (Choice(_UTC, words),), _UTC), answer)
 

@@ -113,7 +113,7 @@ def shown(one: AskedQuestion) -> Iterator[str]:
     if len(one.choices) > _SHOWN_CHOICES:
         yield f"  and {len(one.choices) - _SHOWN_CHOICES} more"
     if one.holds_up:
-        yield f"what rests on it: {', '.join(one.holds_up)}"
+        yield f"what depends on it: {', '.join(one.holds_up)}"
     for text in filter(None, (one.advice, one.note)):
         yield f"note: {text}"
     yield from answers_to(one)

@@ -215,8 +215,15 @@ def _table(question: AskedQuestion) -> list[TableRow]:
     return [
         TableRow(value, chosen if value.casefold() in used else "", _parts(choice))
         for choice in question.choices
-        for value, chosen in table_of(choice.value).items()
+        for value, chosen in _row_of(choice).items()
     ]
+
+
+def _row_of(choice: Choice) -> dict[str, str]:
+    """A value and its class; what is not known is shown to a person as the value alone."""
+    row = table_of(choice.value)
+    has_class = len(row) == 1 and set(row.values()) <= set(get_args(StatusClass))
+    return row if has_class else {choice.value: ""}
 
 
 def _pair(question: str) -> Pair | None:

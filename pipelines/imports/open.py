@@ -254,7 +254,8 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
         hint = (
             'Map each one to a field in the mapping, or ignore it by name: ignore = ["…"].'
             if mapping.path is not None
-            else "Create a mapping, map or ignore each of them there, and add --mapping: "
+            else "Answer what `import` asks about each, in a terminal or by `orderbridge questions`. Or create a "
+            "mapping, map or ignore each of them there, and add --mapping: "
             + _template(mapping.kind, file)
         )
         raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {names}", hint)

@@ -99,7 +99,7 @@ def asked_of(begun: BegunImport, question: FileQuestion) -> AskedQuestion:
         choices=tuple(Choice(value, _MEANINGS.get(value, "")) for value in values),
         examples=[cell.strip()[:_SHOWN] for cell in question.samples[:_EXAMPLES]],
         holds_up=(f"the import of {begun.file}",),
-        example="the path of a field, as a mapping file names it"
+        example=f"a field that `orderbridge template {begun.kind} --mapping` lists"
         if question.topic == "column"
         else "",
     )

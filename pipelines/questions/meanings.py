@@ -207,7 +207,7 @@ def _rows_of(one: Question) -> str:
     unknown = [row for row in rows if row not in used]
     row = next(iter([*unknown, *rows]), "PAID")
     written = ", ".join(table_text({row: name}) for name in get_args(StatusClass))
-    return f"one of {written}; the other rows stay as they are"
+    return f"one of {written}; or several, with commas between; what you do not name stays as it is"
 
 
 def _last_run() -> tuple[list[Evidence], Mapping[str, Answer], Mapping[str, datetime], DataSource]:

@@ -81,7 +81,7 @@ def _identifies(rows: list[dict[str, Any]], name: str) -> bool:
 
 def _words(rows: list[dict[str, Any]], name: str) -> str:
     """What speaks for a field. A value that could be an e-mail address is no example."""
-    words = f"each of {len(rows)} quarantined orders has another one"
+    words = f"each of {len(rows)} quarantined orders has its own value"
     examples = [str(row[name])[:40] for row in rows[:_EXAMPLES]]
     if any("@" in one or " " in one for one in examples):
         return words

@@ -145,7 +145,10 @@ def test_of_two_prices_the_one_with_which_orders_come_to_their_totals_is_propose
         asked = next(one for one in choice.questions if one.id == key)
         assert (asked.state, asked.value) == ("assumed", price)
         words = {one.value: one.evidence for one in asked.evidence.choices}
-        assert "with it 15 of 60 orders come to their total" in words["unit_price_tax_incl"]
+        assert (
+            "with it the lines of 15 of 60 orders add up to the total"
+            in words["unit_price_tax_incl"]
+        )
 
 
 AMOUNTS: Final = {"quantity": "2", "unit_price": "50", "discount": "0.15"}

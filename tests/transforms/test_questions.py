@@ -125,8 +125,11 @@ def test_the_order_of_day_and_month_is_asked_where_no_value_proves_it(
 def test_a_time_zone_is_assumed_and_the_question_says_what_it_counts_for() -> None:
     assert zone_question(dates(orders="empty"), None) is None
     for read, words in (
-        (dates(orders="7", customers="iso_offset"), "7 times of orders have no offset"),
-        (dates(orders="iso_offset"), "every time has an offset; days and months are those of UTC"),
+        (dates(orders="7", customers="iso_offset"), "7 times of orders are written without a zone"),
+        (
+            dates(orders="iso_offset"),
+            "every time is written with its zone; days and months are those of UTC",
+        ),
     ):
         found = zone_question(read, None)
         assert found is not None
@@ -221,7 +224,7 @@ def test_one_column_that_fits_is_proven_and_several_are_a_question_with_the_evid
     beside = asked(choose_fields(rows, CUSTOMERS, lines=lines.assign(quantity=1)))
     of_lines = beside.evidence.choices[2]
     assert (of_lines.value, of_lines.share) == ("sum_of_lines", Share(60, 60))
-    come_to = "of 60 are what quantity and price of the lines come to"
+    come_to = "of 60 are what the lines add up to, quantity × price"
     sums = "these orders sum to {}, their lines to 1,800.00".format
     of_total, of_amount = (choice.evidence for choice in beside.evidence.choices[:2])
     assert f"60 {come_to}; {sums('1,800.00')}" in of_total

@@ -15,7 +15,13 @@ import pytest
 from orderbridge.pipelines.desk.jobs import Job
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import progress_of
-from orderbridge.pipelines.desk.questions import ChoiceRow, Pair, QuestionPage, question_rows
+from orderbridge.pipelines.desk.questions import (
+    ChoiceRow,
+    Pair,
+    QuestionPage,
+    question_page,
+    question_rows,
+)
 from orderbridge.pipelines.desk.texts import LANGUAGES, Texts, catalogue, language_of_locale
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.warehouse import failure
@@ -174,6 +180,22 @@ def test_each_status_of_a_table_gets_a_class_and_all_are_one_answer(shop_desk: B
     assert response.status_code == 303, response.text
     answers = (shop_desk.folder / ".dlt" / "answers.toml").read_text()
     assert answers.count("=sale") == len(statuses) - 1
+
+
+def test_a_status_that_is_not_known_is_a_row_without_a_class() -> None:
+    asked = AskedQuestion(
+        id="reconcile.order_statuses",
+        text="what?",
+        state="open",
+        value="paid=sale",
+        choices=[Choice("7"), Choice("a=b, c"), Choice("paid=sale")],
+    )
+    rows = question_page(asked, Texts("en")).table
+    assert [(row.value, row.chosen) for row in rows] == [
+        ("7", ""),
+        ("a=b, c", ""),
+        ("paid", "sale"),
+    ]
 
 
 def test_names_of_customers_are_text_on_a_match() -> None:

@@ -34,7 +34,7 @@ def test_orders_without_an_id_ask_for_their_key_and_are_read_by_it_from_the_next
     assert f"open          {KEY}  " in listed
     shown = run(shop, f"questions {KEY}").out
     assert "30 of 30 orders have no id, and are quarantined" in shown
-    assert "each of 30 quarantined orders has another one" in shown
+    assert "each of 30 quarantined orders has its own value" in shown
     assert f"to answer: orderbridge answer {KEY} uuid" in shown
     assert "@" not in shown
     assert run(shop, f"answer {KEY} uuid").code == 0
