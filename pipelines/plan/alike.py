@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from orderbridge.pipelines.ledger.keys import loose_code, search_key
-from orderbridge.pipelines.plan.model import file_sha256
+from orderbridge.pipelines.plan.model import file_sha256, read_evidence
 from orderbridge.pipelines.warehouse.reviews import SEPARATOR, Review
 from orderbridge.sources.settings import project_file
 
@@ -114,9 +114,7 @@ def kept_pairs(folder: Path | None = None) -> list[KeptPairs]:
     paths = sorted(project_file("").glob(f"plan-*/{ALIKE_FILE}"))
     if folder is not None:
         paths = [folder / ALIKE_FILE]
-    found = [
-        msgspec.json.decode(path.read_bytes(), type=KeptPairs) for path in paths if path.exists()
-    ]
+    found = [kept for path in paths if (kept := read_evidence(path, KeptPairs)) is not None]
     if folder is not None:
         return found
     return [one for one in found if file_sha256(Path(one.path)) == one.sha256]

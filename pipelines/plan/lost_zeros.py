@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from orderbridge.pipelines.plan.model import read_evidence
 from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
 from orderbridge.sources.settings import project_file
 
@@ -106,8 +107,8 @@ def kept_zeros(folder: Path | None = None) -> Iterator[KeptZeros]:
     """What the plan in a folder has kept; without one, what all plans of the project have."""
     of_all = sorted(project_file("").glob(f"plan-*/{ZEROS_FILE}")) if folder is None else []
     for path in [folder / ZEROS_FILE] if folder is not None else of_all:
-        if path.exists():
-            yield msgspec.json.decode(path.read_bytes(), type=KeptZeros)
+        if (kept := read_evidence(path, KeptZeros)) is not None:
+            yield kept
 
 
 def zeros_of_rejects(file: Path) -> list[LostZeros]:

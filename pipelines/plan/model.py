@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -49,6 +49,21 @@ LineOutcome = Literal[
 PasswordSource = Literal["input", "mailed", "stored"]
 """Where the push takes a password from: the input file; generated and mailed; generated and stored in a file."""
 PLAN_AGAIN: Final = "Make the plan again: orderbridge plan KIND FILE"
+
+
+Evidence = TypeVar("Evidence", bound=msgspec.Struct)
+
+
+def read_evidence(path: Path, kind: type[Evidence]) -> Evidence | None:
+    """What a plan has kept in a file; None if there is none. Raises UsageError for a damaged one."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError):
+        raise UsageError(
+            f"{path} is damaged", f"{PLAN_AGAIN}, then move {path.parent} away."
+        ) from None
 
 
 def is_import(folder: Path) -> bool:

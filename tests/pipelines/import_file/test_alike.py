@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from orderbridge.pipelines.plan.alike import ALIKE_FILE
+from orderbridge.pipelines.plan.lost_zeros import ZEROS_FILE, kept_zeros
 from orderbridge.pipelines.plan.make import PlanOptions, make_plan
 from orderbridge.pipelines.questions.model import Given, GivenAnswer
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.questions import answer_questions
+from orderbridge.sources.errors import UsageError
 from orderbridge.sources.texts import Texts
 from tests.pipelines.import_file.desk import Desk
 from tests.pipelines.push.plans import place, results
@@ -76,3 +79,14 @@ def test_different_addresses_tell_customers_apart(desk: Desk) -> None:
     text = "erpCode;firstName;loginCode;email\n00007;Ana;00007;ana@example.test\n"
     assert desk.run(desk.write(text)).exit_code == 0
     assert desk.at.codes() == ["00007"]
+
+
+def test_a_damaged_file_of_held_lines_is_named_and_no_bug(desk: Desk) -> None:
+    plan = desk.run(desk.write(FILE)).plan.folder
+    (plan / ALIKE_FILE).write_bytes(b"{")
+    with pytest.raises(UsageError, match=f"{ALIKE_FILE} is damaged"):
+        Pairs().asked()
+    (plan / ALIKE_FILE).unlink()
+    (plan / ZEROS_FILE).write_bytes(b"{}")
+    with pytest.raises(UsageError, match=f"{ZEROS_FILE} is damaged"):
+        list(kept_zeros(plan))
