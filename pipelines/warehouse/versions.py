@@ -114,9 +114,18 @@ def _link(path: Path, kept: Path) -> None:
 
 
 def kept_versions(path: Path) -> list[Version]:
-    """The versions of a warehouse, the oldest first and the published one last. Raises UsageError."""
+    """The versions of a warehouse, the oldest first and the published one last; damaged ones are left out.
+
+    Raises:
+        UsageError: the published one cannot be read.
+    """
     published = _version(path)
-    kept = [_version(file) for file in sorted(_folder(path).glob("*.duckdb"))]
+    kept: list[Version] = []
+    for file in sorted(_folder(path).glob("*.duckdb")):
+        try:
+            kept.append(_version(file))
+        except UsageError as error:
+            log.warning("a kept version is left out: %s", error.message)
     return [*(one for one in kept if one.run_id != published.run_id), published]
 
 
@@ -197,26 +206,26 @@ def _compare(
     differs = {name: _differs(name, is_same_kind=earlier[name] == later[name]) for name in compared}
     is_changed = " OR ".join(differs.values()) or "false"
     kinds = {
-        "added": "a.key IS NULL",
-        "gone": "b.key IS NULL",
-        "changed": f"a.key IS NOT NULL AND b.key IS NOT NULL AND ({is_changed})",
+        "added": "a._key IS NULL",
+        "gone": "b._key IS NULL",
+        "changed": f"a._key IS NOT NULL AND b._key IS NOT NULL AND ({is_changed})",
     }
     counts = [f"count_if({condition})" for condition in kinds.values()]
     examples = [
-        f"min(coalesce(b.key, a.key), {_EXAMPLES_MAX}) FILTER ({condition})"
+        f"min(coalesce(b._key, a._key), {_EXAMPLES_MAX}) FILTER ({condition})"
         for condition in kinds.values()
     ]
     by_column = [
-        f"count_if(a.key IS NOT NULL AND b.key IS NOT NULL AND {condition})"
+        f"count_if(a._key IS NOT NULL AND b._key IS NOT NULL AND {condition})"
         for condition in differs.values()
     ]
     name = sql_name(*table.split("."))
     rows = [
-        f"(SELECT {sql_name(key)}::VARCHAR AS key, * FROM {catalog}.{name}) {alias}"
+        f"(SELECT {sql_name(key)}::VARCHAR AS _key, * FROM {catalog}.{name}) {alias}"
         for catalog, alias in (("earlier", "a"), ("later", "b"))
     ]
     row = connection.execute(
-        f"SELECT {', '.join([*counts, *examples, *by_column])} FROM {rows[0]} FULL JOIN {rows[1]} ON a.key = b.key"
+        f"SELECT {', '.join([*counts, *examples, *by_column])} FROM {rows[0]} FULL JOIN {rows[1]} ON a._key = b._key"
     ).fetchall()[0]
     changes = dict(zip(compared, row[6:], strict=True))
     added, gone, changed = row[:3]

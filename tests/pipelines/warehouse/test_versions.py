@@ -19,6 +19,9 @@ def test_what_a_night_changed_is_told_by_key_and_column(published: Bridge) -> No
     before = dict(published.rows("SELECT id, email FROM raw.customers"))
     gone, changed, *_ = sorted(before)
     with duckdb.connect(published.path) as warehouse:
+        warehouse.execute("ALTER TABLE raw.customers ADD COLUMN key VARCHAR")
+    assert published.command("reconcile", **KEEP).code == ExitCode.DONE
+    with duckdb.connect(published.path) as warehouse:
         warehouse.execute("UPDATE raw.customers SET email = 'x@y.example' WHERE id = ?", [changed])
         warehouse.execute("DELETE FROM raw.customers WHERE id = ?", [gone])
         warehouse.execute("INSERT INTO raw.customers (id) VALUES ('new')")
@@ -34,6 +37,10 @@ def test_what_a_night_changed_is_told_by_key_and_column(published: Bridge) -> No
     assert table["columns"] == {"email": 1}
     text = published.command("diff", versions[0].stem, **KEEP).out
     assert "raw.customers: 1 added, 1 gone, 1 changed (email 1)" in text
+    (published.folder / "warehouse-versions/damaged.duckdb").write_bytes(b"no database")
+    done = published.command("diff", versions[0].stem, **KEEP)
+    assert done.code == ExitCode.DONE
+    assert "damaged.duckdb" in done.err
 
 
 def test_as_many_versions_are_kept_as_are_asked_for_and_a_failed_run_drops_none(
