@@ -7,7 +7,6 @@ wrong while the question is shown; customers, totals and quantities may not.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Final
 
@@ -39,7 +38,6 @@ _RESTS_ON: Final[Mapping[str, tuple[str, ...]]] = {
 def shops_seed(seed: int) -> Outcome:
     """The shop of a seed without answers, and with those of its owner."""
     shop, owner, traits = mixed_shop(seed)
-    logging.disable()
     with folder_in_memory() as folder, pulled(shop, folder, {}) as made:
         asked = _asked(made)
         before = compared(shop, made)

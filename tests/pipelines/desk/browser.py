@@ -27,7 +27,7 @@ class Browser:
         self.folder = folder
         self.lines = lines
         self.thread = thread
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False)
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120, trust_env=False)
         self.base = ""
         self.form_token = ""
 
@@ -80,7 +80,7 @@ def serving(folder: Path, **options: Any) -> Iterator[Browser]:
     chosen = DeskOptions(opens_browser=False, **options)
     thread = threading.Thread(target=serve, args=(chosen, stop, lines.append), daemon=True)
     thread.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not lines and time.monotonic() < deadline:
         time.sleep(0.01)
     port = int(next((folder / "desk").glob("open-*.html")).stem.rpartition("-")[2])
@@ -104,7 +104,7 @@ def drop(
 
 def seen_at_its_end(browser: Browser, path: str) -> str:
     """The page of an import, once its command has ended."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while "data-refresh" in browser.get(f"{path}/progress").text:
         assert time.monotonic() < deadline
         time.sleep(0.1)
