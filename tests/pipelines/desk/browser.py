@@ -27,7 +27,9 @@ class Browser:
         self.folder = folder
         self.lines = lines
         self.thread = thread
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120, trust_env=False)
+        self.client = httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", timeout=120, trust_env=False
+        )
         self.base = ""
         self.form_token = ""
 
