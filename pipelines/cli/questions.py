@@ -143,7 +143,9 @@ def answers_to(one: AskedQuestion) -> Iterator[str]:
         yield f"to answer: {answer_command(one.id, value)}"
     if one.example:
         other = "another" if values else "to answer"
-        yield f"{other}: orderbridge answer {shlex.quote(one.id)} VALUE  # {one.example}"
+        looks_like_option = any(choice.value.startswith("-") for choice in one.choices)
+        value = "-- VALUE" if looks_like_option else "VALUE"
+        yield f"{other}: orderbridge answer {shlex.quote(one.id)} {value}  # {one.example}"
     if one.otherwise:
         yield f"or answer nothing: {one.otherwise}"
 

@@ -69,8 +69,9 @@ class AskedQuestion:
 
 
 def answer_command(question: str, value: str) -> str:
-    """The command that answers a question with a value; it can be copied."""
-    return f"orderbridge answer {shlex.quote(question)} {shlex.quote(value)}"
+    """The command that answers a question with a value; it can be copied, also where the value looks like an option."""
+    words = ["answer", question, *(["--"] if value.startswith("-") else []), value]
+    return f"orderbridge {shlex.join(words)}"
 
 
 def unknown_question(name: str, guess: str = "") -> UsageError:

@@ -119,7 +119,8 @@ class LeftRevenue:
         """What counts these orders again, in words."""
         if not self.answer:
             return "refunds, or another column than that of the status, say so"
-        return f"to count them: orderbridge answer {STATUSES} {shlex.quote(self.answer)}"
+        end_of_options = "-- " if self.answer.startswith("-") else ""
+        return f"to count them: orderbridge answer {STATUSES} {end_of_options}{shlex.quote(self.answer)}"
 
     def lines(self) -> list[str]:
         """What a run prints."""

@@ -123,34 +123,32 @@ def test_single_statuses_are_answered_and_the_others_stay_as_they_are(gross: Bri
     def state() -> object:
         return gross.one(f"SELECT state FROM reconciled.meanings WHERE question = '{STATUSES}'")
 
-    change = (
-        "UPDATE raw.orders SET status = ['paid', 'pending', '7', 'cancelled'][id[-1:]::INT % 4 + 1]"
-    )
+    change = "UPDATE raw.orders SET status = ['paid', 'pending', '-7', 'cancelled'][id[-1:]::INT % 4 + 1]"
     update(gross, change)
     reconcile()
     assert (state(), statuses()) == (
         "open",
-        {"paid": True, "pending": False, "7": None, "cancelled": False},
+        {"paid": True, "pending": False, "-7": None, "cancelled": False},
     )
     shown = run(gross, f"questions {STATUSES}").out
-    assert "not known: 7" in shown
-    assert re.search(r"7 +\d+ orders, [0-9.]+ PEN, not known", shown)
-    offered = "7=sale, 7=open, 7=cancelled, 7=refunded, 7=test; or several"
-    assert f"another: orderbridge answer {STATUSES} VALUE  # one of {offered}" in shown
+    assert "not known: -7" in shown
+    assert re.search(r"-7 +\d+ orders, [0-9.]+ PEN, not known", shown)
+    offered = "-7=sale, -7=open, -7=cancelled, -7=refunded, -7=test; or several"
+    assert f"another: orderbridge answer {STATUSES} -- VALUE  # one of {offered}" in shown
     assert re.search(r"pending=open +\d+ orders, [0-9.]+ PEN, used now", shown)
-    assert run(gross, f"answer {STATUSES} 7=sale").code == 0
+    assert run(gross, f"answer {STATUSES} -- -7=sale").code == 0
     assert run(gross, f"answer {STATUSES} PENDING=sale --now").code == 0
     assert (state(), statuses()) == (
         "assumed",
-        {"paid": True, "pending": True, "7": True, "cancelled": False},
+        {"paid": True, "pending": True, "-7": True, "cancelled": False},
     )
-    assert "7=sale" in str(read_answers().answers[STATUSES].value)
+    assert "-7=sale" in str(read_answers().answers[STATUSES].value)
     assert run(gross, "answer --proposed --now").code == 0
     assert (state(), statuses()["pending"]) == ("answered", True)
-    assert run(gross, f"answer {STATUSES} 7=sold").code == 2
+    assert run(gross, f"answer {STATUSES} -- -7=sold").code == 2
     assert "no order has penidng" in run(gross, f"answer {STATUSES} penidng=open").err
     assert run(gross, f"answer {STATUSES} --withdraw --now").code == 0
-    assert (state(), statuses()["pending"], statuses()["7"]) == ("open", False, None)
+    assert (state(), statuses()["pending"], statuses()["-7"]) == ("open", False, None)
 
 
 def test_an_answer_that_a_setting_overrides_is_named(gross: Bridge) -> None:
