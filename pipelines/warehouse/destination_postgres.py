@@ -8,6 +8,7 @@ by its name, and its grants are those of the schema.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -24,6 +25,8 @@ ColumnTypes = dict[str, str]
 
 _UNENCRYPTED_MODES: Final = ("disable", "allow", "prefer")
 """Values of `sslmode` with which libpq may connect without TLS; without a value it takes `prefer`."""
+_LOCK_WAIT_S: Final = 5.0
+_LOCK_POLL_S: Final = 0.2
 _COLUMNS: Final = """
     SELECT c.relname, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod)
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
@@ -60,15 +63,24 @@ def exclusive_client(client: SqlClient, prefix: str) -> Iterator[SqlClient]:
         PlatformError: another run is copying to them.
     """
     with client:
-        ((is_locked,),) = client.execute_sql(
-            "SELECT pg_try_advisory_lock(hashtext(%s))", f"orderbridge copy {prefix}"
-        )
-        if not is_locked:
+        if not _is_locked(client, prefix):
             raise PlatformError(
                 f"another run is copying to the datasets {prefix}_* at the moment: nothing was touched",
                 "Run again when it has ended, or name another prefix in WAREHOUSE__DESTINATION_DATASET.",
             )
         yield client
+
+
+def _is_locked(client: SqlClient, prefix: str) -> bool:
+    """Whether this connection got the lock. That of a copy which has just ended is there until the server notices."""
+    deadline = time.monotonic() + _LOCK_WAIT_S
+    while True:
+        ((is_locked,),) = client.execute_sql(
+            "SELECT pg_try_advisory_lock(hashtext(%s))", f"orderbridge copy {prefix}"
+        )
+        if is_locked or time.monotonic() > deadline:
+            return bool(is_locked)
+        time.sleep(_LOCK_POLL_S)
 
 
 def table_columns(client: SqlClient, schema: str) -> dict[str, ColumnTypes]:
