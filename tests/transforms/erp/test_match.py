@@ -389,6 +389,28 @@ def test_a_key_of_several_is_decided_by_the_rest() -> None:
     ]  # fmt: skip
 
 
+def test_of_two_alike_one_is_decided_once_its_twin_is_matched_by_code() -> None:
+    both = {"email": "casa@x", "first_name": "Ana"}
+    made = match(
+        erp(
+            both | {"erp_code": "A", "document_number": "D1"},
+            both | {"document_number": "D1"},
+        ),
+        customers(
+            both | {"full_name": "Ana", "erp_code": "A"},
+            both | {"full_name": "Ana"},
+        ),
+        documents(
+            {"customer_id": "1", "number": "D1", "is_default": True},
+            {"customer_id": "2", "number": "D1", "is_default": True},
+        ),
+    )
+    assert reported(made, "line", "customer_id", "status") == [
+        (2, "1", "matched"),
+        (3, "2", "matched"),
+    ]
+
+
 def test_a_value_that_over_twenty_rows_have_is_no_key_and_does_not_differ() -> None:
     known = [
         {"erp_code": one, "email": f"u{n}@{one}x"}
