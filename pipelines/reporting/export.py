@@ -22,13 +22,13 @@ import pyarrow.parquet as pq
 import xlsxwriter
 
 from orderbridge.pipelines.import_file.result import ROWS_MAX, WORKBOOK_OPTIONS
+from orderbridge.pipelines.reporting.outputs import output_target
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.descriptions import DESCRIBED_SCHEMAS, may_be_personal
 from orderbridge.pipelines.warehouse.sql import failure_words, is_one_select, sql_name
 from orderbridge.sources.disk import disk_errors, replace_file
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import csv_lines, neutralize, neutralize_column
-from orderbridge.sources.settings import own_path
 
 _SHOWN: Final = "shown"
 """Catalog of the views without personal columns: a query looks for its tables there."""
@@ -40,6 +40,9 @@ _DIGITS_MAX: Final = 15
 _NAME: Final = re.compile(r"[A-Za-z_]\w*(\.\w+)?")
 _NESTED: Final = ("STRUCT", "MAP", "UNION", "JSON")
 _HINT: Final = "Name a file in a folder of yours that exists: --out orders.xlsx"
+_TARGET_HINT: Final = (
+    "Name another file, in a folder of yours that exists. To replace one, add --overwrite"
+)
 _COLUMNS: Final = """
     SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns()
     WHERE database_name = current_database() AND list_contains($1, schema_name)
@@ -76,13 +79,13 @@ def export(what: str, out: Path, *, has_personal: bool = False, overwrite: bool 
     if write is None:
         endings = ", ".join(_WRITERS)
         raise UsageError(f"{out.name} does not end with one of {endings}", _HINT)
-    target = _target(out, overwrite)
+    target = output_target(out, "to be replaced", _TARGET_HINT, lambda _: overwrite)
     with open_warehouse() as warehouse:
         tables = _tables(warehouse)
         left_out = _left_out(what, tables)
         if not has_personal:
             _hide_personal(warehouse, tables)
-        query = _query(warehouse, what, tables)
+        query = _query(warehouse, what, tables, has_personal=has_personal)
         with (
             disk_errors(f"{target} cannot be written", _HINT),
             replace_file(target) as file,
@@ -92,15 +95,6 @@ def export(what: str, out: Path, *, has_personal: bool = False, overwrite: bool 
             except duckdb.Error as error:
                 raise _failed(error, has_personal=True) from None
     return Export(target, rows, [] if has_personal else left_out)
-
-
-def _target(out: Path, overwrite: bool) -> Path:
-    target = own_path(out.absolute())
-    if not target.parent.is_dir():
-        raise UsageError(f"there is no folder {target.parent}", _HINT)
-    if target.exists() and not (overwrite and target.is_file()):
-        raise UsageError(f"{target} exists", "Name another file, or replace it: --overwrite")
-    return target
 
 
 Tables = dict[str, dict[str, str]]
@@ -146,7 +140,7 @@ def _hide_personal(warehouse: duckdb.DuckDBPyConnection, tables: Tables) -> None
 
 
 def _query(
-    warehouse: duckdb.DuckDBPyConnection, what: str, tables: Tables
+    warehouse: duckdb.DuckDBPyConnection, what: str, tables: Tables, *, has_personal: bool
 ) -> duckdb.DuckDBPyRelation:
     """The relation of a table or of a SELECT. Raises UsageError."""
     if _NAME.fullmatch(what) and what not in tables:
@@ -160,7 +154,6 @@ def _query(
             raise UsageError("one SELECT is expected", 'Such as "SELECT * FROM bi.orders"')
         return warehouse.sql(sql)
     except duckdb.Error as error:
-        has_personal = _SHOWN not in warehouse.execute("SELECT current_database()").fetchall()[0]
         raise _failed(error, has_personal=has_personal) from None
 
 
