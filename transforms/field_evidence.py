@@ -18,7 +18,7 @@ from orderbridge.transforms.questions import Answer, Choice, is_broken
 
 FILLED_SHARE_MIN: Final = 0.9
 """Share of the orders that must have a date and a status, and a value in any column that is kept."""
-NOT_PROVEN: Final = "no column is proven"
+NOT_PROVEN: Final = "no column is certain by its name and values"
 _DATE: Final = re.compile(r"\d{4}-?\d\d-?\d\d|\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}|1\d{9}(\d{3})?$")
 """Texts that are dates or times, in whatever form."""
 _OFFERED_MAX: Final = 8

@@ -139,15 +139,24 @@ def answers_to(one: AskedQuestion) -> Iterator[str]:
     if one.proposal is not None and one.proposal not in values:
         values.insert(0, one.proposal)
     values.sort(key=lambda value: value != one.proposal)
-    for value in values:
-        yield f"to answer: {answer_command(one.id, value)}"
+    commands = [answer_command(one.id, value) for value in values]
+    if one.has_unknown_rows:
+        yield f"to answer: {_own_answer(one)}"
+        yield from (f"to confirm what is used now: {command}" for command in commands)
+        return
+    yield from (f"to answer: {command}" for command in commands)
     if one.example:
-        other = "another" if values else "to answer"
-        looks_like_option = any(choice.value.startswith("-") for choice in one.choices)
-        value = "-- VALUE" if looks_like_option else "VALUE"
-        yield f"{other}: orderbridge answer {shlex.quote(one.id)} {value}  # {one.example}"
+        label = "another" if commands else "to answer"
+        yield f"{label}: {_own_answer(one)}"
     if one.otherwise:
         yield f"or answer nothing: {one.otherwise}"
+
+
+def _own_answer(one: AskedQuestion) -> str:
+    """The command for a value that is not among the choices, and what it can be."""
+    looks_like_option = any(choice.value.startswith("-") for choice in one.choices)
+    value = "-- VALUE" if looks_like_option else "VALUE"
+    return f"orderbridge answer {shlex.quote(one.id)} {value}  # {one.example}"
 
 
 def record(one: AskedQuestion) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from orderbridge.transforms.dates import read_dates
 from orderbridge.transforms.erp.match_keys import code
 from orderbridge.transforms.frames import Column, from_arrow
 from orderbridge.transforms.keys import clean_text
+from orderbridge.transforms.line_discounts import DISCOUNT_UNIT
 from orderbridge.transforms.order_columns import texts_of
 from orderbridge.transforms.order_fields import FIELD_QUESTIONS
 from orderbridge.transforms.orders import is_named_utc
@@ -73,6 +74,11 @@ _WRITTEN_DATES: Final = """
 _SOME_TOTALS: Final = """
     SELECT id, {columns} FROM raw.orders WHERE _missing_since IS NULL AND {first} IS NOT NULL
     ORDER BY _first_seen_at DESC, id DESC LIMIT 3"""
+_DISCOUNTED: Final = """
+    SELECT l.order_id, l.line_discount, l.quantity, l.unit_price, l.line_total, o.total
+    FROM reconciled.order_lines AS l JOIN reconciled.orders AS o USING (order_id)
+    WHERE l.line_discount <> 0 AND l._missing_since IS NULL
+    ORDER BY o.ordered_at DESC NULLS LAST, l.order_id DESC, l.line_number LIMIT 3"""
 _ORDERS: Final[tuple[DateOrder, ...]] = ("day_first", "month_first")
 _OF_FINDINGS: Final = """
     WHERE id IN (
@@ -276,6 +282,25 @@ def _both_totals(asked: _Asked) -> Iterator[str]:
         yield f"  order {order_id}: {', '.join(values)}"
 
 
+def _discounted_lines(asked: _Asked) -> Iterator[str]:
+    """Lines with a discount, with the amounts by which a person can see what it is."""
+    columns = columns_of(asked.warehouse, "reconciled.order_lines")
+    if "line_discount" not in columns:
+        return
+    rows = asked.warehouse.execute(_DISCOUNTED).fetchall()
+    if rows:
+        yield "look at one of these lines on the platform:"
+    for order_id, discount, *amounts, total in rows:
+        words = ("quantity", "price", "amount")
+        known = [
+            f"{word} {amount.normalize():f}"
+            for word, amount in zip(words, amounts, strict=True)
+            if amount is not None
+        ]
+        of_order = "" if total is None else f"; total of the order {total.normalize():f}"
+        yield f"  order {order_id}: {', '.join([*known, f'discount {discount.normalize():f}'])}{of_order}"
+
+
 class _Coded(NamedTuple):
     """Records that have an ERP code: `sql` gives `id`, `erp_code` and `name`; `same` makes equal codes equal."""
 
@@ -346,6 +371,7 @@ _EXAMPLES: Final[Mapping[str, Callable[[_Asked], Iterator[str]]]] = {
     "list:customers": _gone_customers,
     CUSTOMER: _rival_columns,
     FIELD_QUESTIONS["total"]: _both_totals,
+    DISCOUNT_UNIT: _discounted_lines,
     DATE_ORDER: _two_days,
     NOTATION: _both_notations,
     TIMEZONE: _clocks,

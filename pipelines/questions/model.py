@@ -58,6 +58,11 @@ class AskedQuestion:
     note: str = ""
 
     @property
+    def has_unknown_rows(self) -> bool:
+        """Whether a table is in use that lacks some of the values, such as a status nobody has classed."""
+        return self.state == "open" and self.value is not None
+
+    @property
     def command(self) -> str:
         """The command that answers it: with the proposal, with the only choice, or one that shows the choices."""
         value = self.value if self.state == "assumed" else self.proposal

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -29,6 +30,16 @@ _EXAMPLES: Final = 3
 _LAST: Final = """
     SELECT run_id, rows, quarantined FROM ops.coverage WHERE resource = ? ORDER BY rowid DESC LIMIT 1"""
 
+_REPEATABLE: Final = {
+    "SELECT bool_and(try_cast(value AS TIMESTAMP) IS NOT NULL) FROM (SELECT unnest(?) AS value)": (
+        "it is a time, and two orders can have the same"
+    ),
+    "SELECT bool_and(value IN (SELECT id FROM raw.customers)) FROM (SELECT unnest(?) AS value)": (
+        "each is the id of a customer too, who can order again"
+    ),
+}
+"""Values that a later order can have again, and what is said of them."""
+
 
 def order_key_evidence(warehouse: duckdb.DuckDBPyConnection) -> list[Evidence]:
     """The evidence; none where the last read of the orders quarantined less than half of them for a missing key.
@@ -47,12 +58,19 @@ def order_key_evidence(warehouse: duckdb.DuckDBPyConnection) -> list[Evidence]:
     if len(lacking) * 2 < len(rows) or not lacking:
         return []
     fields = [name for name in lacking[0] if SAFE_NAME.fullmatch(name)]
-    choices = [Choice(name, _words(lacking, name)) for name in fields if _identifies(lacking, name)]
+    choices: list[Choice] = []
+    lasting: list[str] = []
+    for name in filter(partial(_identifies, lacking), fields):
+        warning = _warning(warehouse, [row[name] for row in lacking])
+        words = "; ".join(filter(None, (_words(lacking, name), warning)))
+        choices.append(Choice(name, words, is_possible=not warning))
+        if not warning:
+            lasting.append(name)
     return [
         Evidence(
             ORDER_KEY.key,
             tuple(choices),
-            choices[0].value if len(choices) == 1 else None,
+            lasting[0] if len(lasting) == 1 else None,
             reason=f"{last[2]} of {last[1]} orders have no {key}, and are quarantined",
             is_only_proposed=True,
         )
@@ -77,6 +95,16 @@ def _identifies(rows: list[dict[str, Any]], name: str) -> bool:
     values = [row.get(name) for row in rows]
     is_key = all(isinstance(one, str | int) and not isinstance(one, bool) for one in values)
     return is_key and "" not in values and len(set(values)) == len(values)
+
+
+def _warning(warehouse: duckdb.DuckDBPyConnection, values: list[str | int]) -> str:
+    """Why a later order could have a value again, although none of these have; empty where nothing says so."""
+    texts = [str(value) for value in values]
+    for sql, warning in _REPEATABLE.items():
+        (is_repeatable,) = warehouse.execute(sql, [texts]).fetchone() or (False,)
+        if is_repeatable:
+            return warning
+    return ""
 
 
 def _words(rows: list[dict[str, Any]], name: str) -> str:

@@ -205,7 +205,7 @@ def test_cancelled_orders_that_cannot_be_recognized_are_found() -> None:
     of_column = "candidates: {} (60 of 60 have one of {} values)".format
     for columns, value, found in (
         ("number: status_id", None, []),  # asked, value by value
-        ("rare: cancel_reason", None, ["no column is proven; candidates: cancel_reason"]),
+        ("rare: cancel_reason", None, ["no column is certain by its name and values; candidates: cancel_reason"]),
         ("rare: cancelled_at", None, []), ("state: status", None, []), ("state: status", "CANCELLED", []),
         ("state: status", "9", [f"no order has a value of reconcile.order_cancelled; {of_column('status', 2)}"]),
     ):  # fmt: skip

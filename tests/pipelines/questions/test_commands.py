@@ -134,7 +134,7 @@ def test_single_statuses_are_answered_and_the_others_stay_as_they_are(gross: Bri
     assert "not known: -7" in shown
     assert re.search(r"-7 +\d+ orders, [0-9.]+ PEN, not known", shown)
     offered = "-7=sale, -7=open, -7=cancelled, -7=refunded, -7=test; or several"
-    assert f"another: orderbridge answer {STATUSES} -- VALUE  # one of {offered}" in shown
+    assert f"to answer: orderbridge answer {STATUSES} -- VALUE  # one of {offered}" in shown
     assert re.search(r"pending=open +\d+ orders, [0-9.]+ PEN, used now", shown)
     assert run(gross, f"answer {STATUSES} -- -7=sale").code == 0
     assert run(gross, f"answer {STATUSES} PENDING=sale --now").code == 0

@@ -329,3 +329,32 @@ def test_another_column_of_statuses_is_shown_beside_the_sales_and_can_decide(sho
     counts = "SELECT status_class, count(*) FROM reconciled.orders GROUP BY 1 ORDER BY 1"
     assert shop.rows(counts) == [("open", 20), ("sale", 40)]
     assert "no order has" not in " ".join(shown(shop, statuses))
+
+
+def test_a_line_with_a_discount_is_shown_with_the_amounts_that_tell_what_it_is(
+    shop: Bridge,
+) -> None:
+    rows = [order(n) for n in range(ORDERS)]
+    for row in rows[:9]:
+        row["items"][0]["discount"] = 3
+        row["total"] -= 1
+    assert read_all(shop, *rows).exit_code == 0
+    lines = shown(shop, "reconcile.order_line_discount_unit")
+    assert "  look at one of these lines on the platform:" in lines
+    assert "    order o008: quantity 2, price 18, discount 3; total of the order 35" in lines
+
+
+def test_a_status_that_nobody_has_classed_comes_first_in_what_there_is_to_answer(
+    shop: Bridge,
+) -> None:
+    rows = [order(n, status="xyzzy" if n % 5 == 0 else "paid") for n in range(ORDERS)]
+    assert read_all(shop, *rows).exit_code == 0
+    lines = shown(shop, "reconcile.order_statuses")
+    (first, then) = [line for line in lines if line.startswith("to ")]
+    assert first.startswith(
+        "to answer: orderbridge answer reconcile.order_statuses VALUE  # one of "
+    )
+    assert "xyzzy=sale, xyzzy=open" in first
+    assert (
+        then == "to confirm what is used now: orderbridge answer reconcile.order_statuses paid=sale"
+    )

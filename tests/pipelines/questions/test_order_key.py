@@ -21,8 +21,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bridge]:
         yield made
 
 
-def run(made: Bridge, line: str) -> Done:
-    return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder))
+def run(made: Bridge, line: str, **more: str) -> Done:
+    return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder), **more)
 
 
 def test_orders_without_an_id_ask_for_their_key_and_are_read_by_it_from_the_next_run(
@@ -41,6 +41,27 @@ def test_orders_without_an_id_ask_for_their_key_and_are_read_by_it_from_the_next
     assert shop.code("customers", "orders") == 0
     assert shop.one("SELECT count(*) FROM raw.orders") == 30
     assert KEY not in run(shop, "questions").out
+
+
+def test_a_key_that_a_later_order_can_have_again_is_shown_with_a_warning_and_not_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bridge(tmp_path, orders=0) as shop:
+        monkeypatch.setenv("DLT_PROJECT_DIR", str(shop.folder))
+        key = {"SOURCES__PUBLIC_V1__ORDER_KEY": "number"}
+        assert shop.code("customers") == 0
+        for n, (customer,) in enumerate(shop.rows("SELECT id FROM raw.customers"), start=10):
+            at = f"2026-03-01T{n // 60:02d}:{n % 60:02d}:00Z"
+            shop.platform.state.add(
+                "orders", {"id": f"o-{n}", "customerId": customer, "createdAt": at}
+            )
+        assert run(shop, "pull customers orders", **key).code == 5
+        shown = run(shop, f"questions {KEY}", **key).out
+    assert "two orders can have the same" in shown
+    assert "the id of a customer too" in shown
+    assert "each of 40 quarantined orders has its own value, such as o-" in shown
+    assert shown.count("to answer: ") == 1
+    assert f"to answer: orderbridge answer {KEY} id\n" in shown
 
 
 def test_a_key_that_all_orders_have_is_not_asked_about(published: Bridge) -> None:
