@@ -17,7 +17,7 @@ from dataclasses import astuple
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import duckdb
 
@@ -35,6 +35,7 @@ from orderbridge.pipelines.warehouse.destination_errors import (
     reason,
 )
 from orderbridge.pipelines.warehouse.destination_files import ParquetStore
+from orderbridge.pipelines.warehouse.destination_names import dlt_destination
 from orderbridge.pipelines.warehouse.destination_postgres import (
     ColumnTypes,
     SqlClient,
@@ -53,18 +54,12 @@ from orderbridge.sources.decode.table_schema import shorten
 from orderbridge.sources.errors import PlatformError, UsageError
 from orderbridge.sources.settings import DataSource, WarehouseSettings, load_dlt
 
-if TYPE_CHECKING:
-    from dlt.common.destination.reference import Destination
-
 ROWS_PER_BATCH: Final = 100_000
 MEMORY: Final = "1GB"
 """Of DuckDB, to find what changed: enough for four million keys; with more it uses the disk."""
 MARK: Final = "_orderbridge"
 """The table that lists, in each dataset, the tables of this project, and whose data they hold."""
 _STAGING: Final = "_orderbridge_staging"
-_DLT_DESTINATIONS: Final = "dlt.destinations."
-_IMPORTING: Final = ("destination",)
-"""Destinations of dlt's that import what a setting names."""
 _DATABASE_EXTRAS: Final = ("postgres", "bigquery", "snowflake")
 """Extras that bring the driver of the destination of that name."""
 
@@ -76,7 +71,7 @@ def connect_destination(settings: WarehouseSettings) -> str:
         UsageError: dlt cannot use it, or a dataset holds tables of others.
         PlatformError: it cannot be reached.
     """
-    with _destination(settings, "") as found:
+    with _destination(settings, "", may_import=False) as found:
         if isinstance(found, ParquetStore):
             version = (found.current(None) or {}).get("version", "no copy yet")
             return f"{settings.destination}, {found.folder}: {version}"
@@ -107,7 +102,7 @@ def tls_warnings(settings: WarehouseSettings) -> list[str]:
     Raises:
         UsageError: see `_destination`.
     """
-    with _destination(settings) as found:
+    with _destination(settings, may_import=False) as found:
         if isinstance(found, ParquetStore) or not found.is_postgres:
             return []
         warning = tls_warning(found.pipeline.destination_client().config.credentials)
@@ -115,7 +110,7 @@ def tls_warnings(settings: WarehouseSettings) -> list[str]:
 
 
 def check_destination(settings: WarehouseSettings) -> None:
-    """Checks that dlt knows the destination, if there is one. Raises UsageError, see `_destination`."""
+    """Checks that dlt has the destination, if there is one. Raises UsageError, see `_destination`."""
     if settings.destination:
         with _destination(settings):
             pass
@@ -186,7 +181,11 @@ def create_views(settings: WarehouseSettings) -> str:
 
 @contextmanager
 def _destination(
-    settings: WarehouseSettings, state: str = PUBLISHED, folder: Path | None = None
+    settings: WarehouseSettings,
+    state: str = PUBLISHED,
+    folder: Path | None = None,
+    *,
+    may_import: bool = True,
 ) -> Iterator[ParquetStore | _Database]:
     """The destination, with dlt's settings of destinations alone.
 
@@ -194,6 +193,7 @@ def _destination(
         settings: name it.
         state: of the warehouse, for people.
         folder: for dlt's working files. None: nothing is loaded, and dlt needs none once the destination is found.
+        may_import: see `dlt_destination`.
 
     Raises:
         UsageError: dlt does not know it, or lacks its driver or credentials.
@@ -205,7 +205,7 @@ def _destination(
     with destination_settings():
         try:
             with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as working:
-                database = _Database(settings, Path(working))
+                database = _Database(settings, Path(working), may_import=may_import)
                 client = database.pipeline.destination_client()
         except UsageError:
             raise
@@ -229,28 +229,6 @@ def _destination(
                 yield ParquetStore(client.fs_client, path, client.config.is_local_filesystem)
             else:
                 yield database
-
-
-def _dlt_destination(name: str) -> Destination[Any, Any]:
-    """A destination of dlt's own, by its name, or by that of a section of settings with its type.
-
-    dlt itself would import any module that a setting names. Raises UsageError for a name that is not dlt's.
-    """
-    import dlt
-
-    name = name.removeprefix(_DLT_DESTINATIONS)
-    kind = str(dlt.config.get(f"destination.{name}.destination_type") or name)
-    kind = kind.removeprefix(_DLT_DESTINATIONS)
-    known = sorted(set(dlt.destinations.__all__).difference(_IMPORTING))
-    if kind not in known:
-        raise UsageError(
-            f"WAREHOUSE__DESTINATION: dlt has no destination {kind!r}",
-            f"It has {', '.join(known)}.",
-        )
-    made: Destination[Any, Any] = getattr(dlt.destinations, kind)(
-        destination_name=name if name != kind else None
-    )
-    return made
 
 
 def _execute(
@@ -289,7 +267,9 @@ class _Database:
         name_max: the longest name of a table or column, in bytes.
     """
 
-    def __init__(self, settings: WarehouseSettings, folder: Path) -> None:
+    def __init__(
+        self, settings: WarehouseSettings, folder: Path, *, may_import: bool = True
+    ) -> None:
         import dlt
 
         self.prefix = settings.destination_dataset
@@ -297,7 +277,7 @@ class _Database:
         self.pipeline = dlt.pipeline(
             "orderbridge",
             pipelines_dir=str(folder),
-            destination=_dlt_destination(settings.destination or ""),
+            destination=dlt_destination(settings.destination or "", may_import=may_import),
             dataset_name=name,
         )
         self.kind = str(self.pipeline.destination.destination_type).rpartition(".")[2]

@@ -45,11 +45,6 @@ dataset: Final = _text(
     "a valid prefix for dataset names",
     "Use up to 40 lower-case letters, digits and underscores, starting with a letter.",
 )
-destination: Final = _text(
-    re.compile(r"(dlt\.destinations\.)?[A-Za-z_][A-Za-z0-9_]*").fullmatch,
-    "the name of a destination of dlt's",
-    "Use a name such as postgres, or leave it out. A module of your own is not imported.",
-)
 time_zone: Final = _text(
     lambda zone: zone in available_timezones(),
     "a known time zone",

@@ -473,7 +473,7 @@ class WarehouseSettings(Section, prefix="warehouse."):
         default=0,
     )
     destination: str | None = setting(
-        checks.destination,
+        checks.text("the name of a dlt destination"),
         "dlt destination that gets a copy of each published version; its address is a setting of dlt",
         "postgres",
         default=None,

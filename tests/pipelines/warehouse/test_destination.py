@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -22,8 +23,9 @@ import sqlglot
 from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped] # it ships no types
 from sqlglot import exp
 
+from orderbridge.pipelines.pull.check import check
 from orderbridge.pipelines.reconcile.reconcile import reconcile
-from orderbridge.pipelines.warehouse import extras
+from orderbridge.pipelines.warehouse import destination_names, extras
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.destination import (
     _Database,
@@ -203,7 +205,7 @@ def test_a_destination_that_dlt_does_not_know_is_refused_before_a_run(published:
     "setting", ["WAREHOUSE__DESTINATION", "DESTINATION__POSTGRES__DESTINATION_TYPE"]
 )
 @pytest.mark.parametrize("value", ["planted.Thing", "destination"])
-def test_no_module_is_imported_that_a_setting_names(
+def test_a_new_project_imports_no_module_that_a_setting_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, value: str
 ) -> None:
     (tmp_path / "planted.py").write_text("raise SystemExit('imported')")
@@ -212,8 +214,34 @@ def test_no_module_is_imported_that_a_setting_names(
     monkeypatch.setenv("WAREHOUSE__DESTINATION", "postgres")
     monkeypatch.setenv("DESTINATION__DESTINATION__DESTINATION_CALLABLE", "planted.thing")
     monkeypatch.setenv(setting, value)
-    with pytest.raises(UsageError, match=r"not the name of a destination|has no destination"):
+    with pytest.raises(UsageError, match="has no destination"):
         check_destination(warehouse_settings())
+
+
+def test_nights_to_a_module_of_ones_own_go_on_with_one_line_and_check_calls_it_wrong(
+    published: Bridge,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (tmp_path / "our_own.py").write_text("from dlt.destinations import duckdb as Copies")
+    monkeypatch.syspath_prepend(tmp_path)
+    copied = tmp_path / "copy.duckdb"
+    monkeypatch.setenv("WAREHOUSE__DESTINATION", "our_own.Copies")
+    monkeypatch.setenv("DESTINATION__DUCKDB__CREDENTIALS", str(copied))
+    for runs in (2, 3):
+        destination_names.warn.cache_clear()
+        caplog.clear()
+        assert published.pull("price_lists").exit_code == 0
+        (line,) = [line for line in caplog.messages if "The next version refuses" in line]
+        assert line.startswith("WAREHOUSE__DESTINATION: dlt has no destination 'our_own.Copies'")
+        with duckdb.connect(str(copied)) as copy:
+            assert copy.execute("SELECT count(*) FROM orderbridge_ops.runs").fetchone() == (runs,)
+    caplog.clear()
+    (found,) = [result for result in check(threading.Event()) if result.what == "destination"]
+    assert found.exit_code == 2
+    assert "our_own.Copies" in found.message
+    assert caplog.messages == []
 
 
 def test_a_destination_may_have_a_name_of_its_own(
