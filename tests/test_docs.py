@@ -134,12 +134,13 @@ def test_command_lines_that_are_written_somewhere_are_taken_and_each_command_has
             pytest.fail(f"{where}: {name} {rest}: {error}")
 
 
-def test_files_and_names_of_the_table_where_to_change_what_exist() -> None:
-    page = (CHECKOUT / "CONTRIBUTING.md").read_text("utf-8")
+def test_files_and_names_that_the_pages_for_contributors_give_exist() -> None:
+    pages = (CHECKOUT / "docs/contributing").glob("*.md")
+    text = "".join(page.read_text("utf-8") for page in pages)
     named = re.findall(
-        r"`([\w./]+)`", page[page.index("## Where to change what") : page.index("## Tests")]
+        r"`([\w./]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     )
-    folders = [CHECKOUT / name for name in (*PACKAGES, "tests/mutants")]
+    folders = [CHECKOUT / name for name in (*PACKAGES, "tests", "docs")]
     files = [
         path
         for folder in folders
