@@ -1,4 +1,4 @@
-"""A copy of each published version in another destination of dlt's (docs/warehouse.md): Postgres, BigQuery and so on.
+"""A copy of each published version in another destination of dlt's (docs/copy.md): Postgres, BigQuery and so on.
 
 In: the published warehouse and the settings `warehouse.destination…`. Out: datasets `<prefix>_raw`,
 `<prefix>_reconciled` and `<prefix>_ops`. Rows are loaded into a staging dataset; then all tables are replaced in one

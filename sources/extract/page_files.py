@@ -156,7 +156,7 @@ class PageFiles:
         folder: for the files.
         spool: keeps the pages.
         paginator: parses them when they are read again.
-        inferred: types of a record without declared fields, shared by all sweeps of a walk (docs/warehouse.md).
+        inferred: types of a record without declared fields, shared by all sweeps of a walk (docs/orders.md).
         earlier: the sweep before it. Nothing is decoded before there are more rows than it had, or all have come.
         is_compared: a later sweep may be compared with this one.
 

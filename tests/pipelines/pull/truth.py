@@ -1,6 +1,6 @@
 """What the raw tables must hold, from the platform's own records: written apart from the code that is tested.
 
-In: records as JSON gives them. Out: rows by table, by the letter of docs/warehouse.md; and the same from a warehouse.
+In: records as JSON gives them. Out: rows by table, by the letter of docs/orders.md; and the same from a warehouse.
 """
 
 from __future__ import annotations
