@@ -6,7 +6,6 @@ Where a second reading would lose rows or columns silently, `Unclear` names both
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ from orderbridge.sources.files.header_evidence import TYPED_ROWS
 from orderbridge.sources.files.layout_checks import ROWS_COMPARED, check_header, check_widths
 from orderbridge.sources.files.model import ReadOptions
 from orderbridge.sources.files.records import Record, is_blank, looks_like_names, width_of
+from orderbridge.sources.files.row_pattern import pattern_of, steady_columns
 from orderbridge.sources.files.row_shape import RowShape
 from orderbridge.sources.files.row_words import is_rule, is_totals
 from orderbridge.sources.files.table_width import names_width, surplus_cells, trimmed_width
@@ -98,7 +98,7 @@ def detect_layout(
         titles=_titles(filled[:at], len(columns), surplus) if line else (),
     )
     if options.header_row is None:
-        shape = _typed(shape, filled[at + bool(line) :], records)
+        shape = _with_pattern(shape, filled[at + bool(line) :], records)
     preamble = skipped + tuple(record.line for record in filled[:at])
     data_line = filled[at].last + 1 if line else filled[at].line
     return Layout(shape, (line,) if line else (), data_line, preamble, renamed)
@@ -122,22 +122,14 @@ def _titles(above: list[Record], width: int, surplus: int) -> tuple[tuple[str, .
     return tuple(tuple(cells[:width]) for cells in lines if len(cells) == width + surplus)
 
 
-def _typed(shape: RowShape, rows: list[Record], records: list[Record]) -> RowShape:
-    """The shape with the types of its columns, from the rows up to a blank line or to the names of another table."""
+def _with_pattern(shape: RowShape, rows: list[Record], records: list[Record]) -> RowShape:
+    """The shape with the pattern of its rows, up to a blank line or to the names of another table."""
     width = len(shape.columns)
     has_second = shape.header > 0 and _has_second_names(rows, width)
     usual = _usual_rows(rows[has_second:ROWS_COMPARED], records, shape)
-    kinds = column_kinds(usual, width)
     return shape._replace(
-        types=column_types(kinds),
-        steady=tuple(_steady(kinds) if len(usual) > 1 else ()),
-        second_names=rows[0].line if has_second else 0,
+        pattern=pattern_of(usual, width), second_names=rows[0].line if has_second else 0
     )
-
-
-def _steady(kinds: Sequence[Counter[str]]) -> list[int]:
-    """The columns with numbers, dates or codes in nine of ten rows."""
-    return [at for at, found in enumerate(kinds) if 10 * found["text"] <= found.total() > 0]
 
 
 def _usual_rows(rows: list[Record], records: list[Record], shape: RowShape) -> list[list[str]]:
@@ -180,7 +172,7 @@ def _has_second_names(rows: list[Record], width: int) -> bool:
         return False
     kinds = column_kinds(whole, width)
     types = column_types(kinds)
-    steady = _steady(kinds)
+    steady = steady_columns(kinds)
     if not all(first[:width]) and not _goes_on(first[:width], steady):
         return False
     own = {at: type_of(first[at]) for at in steady}

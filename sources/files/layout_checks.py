@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from orderbridge.sources.files.cell_types import VALUES, is_data, type_of
+from orderbridge.sources.files.cell_types import VALUES, column_kinds, is_data, type_of
 from orderbridge.sources.files.column_names import column_name, is_one_name
 from orderbridge.sources.files.dialect import DELIMITER, DELIMITERS, lines_of
 from orderbridge.sources.files.header import choice_of_lines
@@ -57,6 +57,7 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     _check_line_below(below, header, types)
     _check_extra_name(header, rows)
     _check_table_beside(header, rows)
+    _check_words_repeat(header, rows, width, is_first=is_first)
     return _is_row(header, types, rows, is_first=is_first)
 
 
@@ -299,6 +300,32 @@ def _check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
 def _begins_at(row: Sequence[str], column: int) -> bool:
     """Whether all cells of a row are from a column on."""
     return not any(row[:column]) and any(row[column:])
+
+
+def _check_words_repeat(
+    header: Record, rows: Sequence[list[str]], width: int, *, is_first: bool
+) -> None:
+    """A line of words above rows of words may be a row, if one of its words is a cell below it too."""
+    names = header.cells or []
+    if len(names) < 2 or any(map(_is_half_data, column_kinds(rows, width))):
+        return
+    others = [cells for cells in rows if 2 * _count_same(cells, names) <= len(names)]
+    if any(_count_same(cells, names) for cells in others):
+        raise Unclear(
+            f"line {header.line} may be a row, not column names: a row has the same text in one of the columns",
+            "",
+            choice_of_lines(*([header.line, 0] if is_first else [header.line])),
+        )
+
+
+def _is_half_data(found: Counter[str]) -> bool:
+    """Whether at least half of the cells of a column are numbers, dates, addresses or codes."""
+    return found.total() > 0 and 2 * found["text"] <= found.total()
+
+
+def _count_same(cells: Sequence[str], names: Sequence[str]) -> int:
+    """The number of cells that are the name of their column."""
+    return sum(cell == name != "" for cell, name in zip(cells, names, strict=False))
 
 
 def _is_row(

@@ -28,6 +28,7 @@ RejectCode = Literal[
     "repeated_header",
     "totals",
     "rule",
+    "shifted",
     "byte_order_mark",
     "fill_torn",
 ]

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple, TypeAlias
 from orderbridge.sources.files.cell_types import is_data, type_of, unmarked
 from orderbridge.sources.files.encoding import CONTROLS
 from orderbridge.sources.files.model import RejectCode, RejectedRow, Row, UnreadableRest
-from orderbridge.sources.files.row_words import is_rule, is_totals, is_units
+from orderbridge.sources.files.row_pattern import RowPattern
+from orderbridge.sources.files.row_words import has_word_of_totals, is_rule, is_totals, is_units
 from orderbridge.sources.words import number
 
 _Problem: TypeAlias = tuple[RejectCode, str] | None
@@ -29,7 +30,13 @@ _CUT_OFF: Final = (
     "to be cut off; export it again"
 )
 _ORDER_MARK: Final = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
-_HEADING: Final = "has a title or heading only, no code, and no other cell; remove the line"
+_HEADING: Final = (
+    "has a title, heading or label only, and lacks cells that all other rows have; remove the line"
+)
+_SHIFTED: Final = (
+    "numbers, dates or codes stand beside the columns that have them: a delimiter is missing in one place, and another "
+    "one is too many"
+)
 _CONTROL: Final = "control character in {}, as of a text in cp1252 that was taken for ISO-8859-1"
 _REPEATED: Final = 0.75
 """The share of the names in a row that is no row."""
@@ -44,8 +51,7 @@ class RowShape(NamedTuple):
         fill: whether fewer cells are allowed.
         surplus: the number of empty cells at the end that every row of the table may have.
         added: the number of columns at the end that were added to rows of another file, also to short ones.
-        types: of the columns, by which another table is recognized; none if the header was given.
-        steady: the columns with numbers, dates or codes in nine of ten of the first rows.
+        pattern: of the rows, by which another table is recognized; empty if the header was given.
         header: the last line of the header; 0 without one, so that names may only come with another table.
         second_names: the line of further names right after the header; 0 for none.
         cut_line: the last line, if it is cut off; 0 for none.
@@ -56,8 +62,7 @@ class RowShape(NamedTuple):
     fill: bool
     surplus: int = 0
     added: int = 0
-    types: tuple[str, ...] = ()
-    steady: tuple[int, ...] = ()
+    pattern: RowPattern = RowPattern()
     header: int = 0
     keeps_totals: bool = False
     second_names: int = 0
@@ -89,7 +94,7 @@ class RowShape(NamedTuple):
             or self._line_problem(line)
             or self._words_problem(cells)
             or self._names_problem(line, cells, share)
-            or self._heading_problem(cells)
+            or self._pattern_problem(cells)
             or (self._sign_problem(cells) if marks else None)
         )
         if problem is not None:
@@ -134,11 +139,10 @@ class RowShape(NamedTuple):
         return None
 
     def _has_totals(self, cells: Sequence[str]) -> bool:
-        return is_totals(cells, has_codes=self._has_data_first())
-
-    def _has_data_first(self) -> bool:
-        """Whether the first column has numbers, dates or codes."""
-        return bool(self.types) and is_data(self.types[0])
+        pattern = self.pattern
+        if is_totals(cells, has_codes=pattern.has_codes) or pattern.has_amounts_alone(cells):
+            return True
+        return pattern.begins_otherwise(cells) and has_word_of_totals(cells)
 
     def _names_problem(self, line: int, cells: list[str], share: float) -> _Problem:
         """Whether a record repeats the header; raises UnreadableRest for names that are not all the same."""
@@ -149,12 +153,12 @@ class RowShape(NamedTuple):
             return "repeated_header", "repeats the header; remove the line"
         raise self._another_table(line, "names of columns, not all of them as in the header")
 
-    def _heading_problem(self, cells: list[str]) -> _Problem:
-        """Whether a record has a text alone, where the rows begin with a code."""
-        is_alone = len(cells) > 2 and not any(cells[1:])
-        is_text = is_alone and self._has_data_first() and type_of(cells[0]) == "text"
-        if is_text and not self._has_totals(cells):
+    def _pattern_problem(self, cells: list[str]) -> _Problem:
+        """Whether a record has a heading or a label, or cells that are shifted."""
+        if self.pattern.is_heading(cells, self.columns) and not self._has_totals(cells):
             return "rule", _HEADING
+        if self.pattern.is_shifted(cells):
+            return "shifted", _SHIFTED
         return None
 
     def _sign_problem(self, cells: list[str]) -> _Problem:
@@ -175,7 +179,7 @@ class RowShape(NamedTuple):
         is_long = count > max(1 + self.surplus, (len(self.columns) - self.added) // 2)
         if fragment.code != "too_short" or is_long or is_totals(fragment.cells):
             return False
-        key = self.types[0] if self.types else ""
+        key = self.pattern.types[0] if self.pattern.types else ""
         later = fragment if fragment.line > row.line else row
         has_key = is_data(key) and type_of(later.cells[0]) == key
         return not has_key or (count <= 1 + self.surplus and key == "number")
@@ -206,11 +210,8 @@ class RowShape(NamedTuple):
         if not is_filled or any(type_of(cells[at]) != "text" for at in texts):
             return False
         are_different = len({cells[at] for at in texts}) == len(texts)
-        data = self._columns_with_data() if is_ended else self.steady
+        data = self.pattern.data_columns if is_ended else self.pattern.steady
         return are_different and len(texts.intersection(data)) > int(not is_ended)
-
-    def _columns_with_data(self) -> list[int]:
-        return [at for at, kind in enumerate(self.types) if is_data(kind)]
 
 
 def _rule_problem(cells: list[str]) -> _Problem:

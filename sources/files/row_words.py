@@ -40,20 +40,34 @@ def is_totals(cells: Sequence[str], *, has_codes: bool = False) -> bool:
     A name such as Suma may be one of a product, unless the first column has codes and the word is in it, not as a part
     of a code.
     """
-    name, *others = [cell.strip() for cell in cells if cell.strip()] or [""]
+    name, *others = _filled(cells)
     is_total = _TOTALS.fullmatch(name) is not None
     is_total_of = not is_total and _TOTALS_OF.fullmatch(name) is not None
     if not (is_total or is_total_of) or not all(map(_AMOUNT.fullmatch, others)):  # a name or a code
         return False
     is_first = cells[0].strip() == name
     is_code = is_total_of and is_data(type_of(name))  # as TOTAL-5W30
-    if has_codes and is_first and not is_code and (is_total or others):
-        return True
+    if has_codes and is_first and not is_code:
+        return is_total or bool(others)
     is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
     is_dense = bool(others) and is_first and _NO_NAME.search(name) is not None
     if is_total:
         return is_sparse or is_dense
     return (is_dense and ":" in name) or (is_sparse and bool(others))
+
+
+def has_word_of_totals(cells: Sequence[str]) -> bool:
+    """Whether a line has a word such as Total, also beside other texts, and an amount."""
+    filled = _filled(cells)
+    first = filled[0]
+    is_total_of = _TOTALS_OF.fullmatch(first) is not None and not is_data(type_of(first))
+    has_amount = any(map(_AMOUNT.fullmatch, filled))
+    return has_amount and (is_total_of or any(map(_TOTALS.fullmatch, filled)))
+
+
+def _filled(cells: Sequence[str]) -> list[str]:
+    """The cells with text, without the spaces around it; at least one."""
+    return [cell.strip() for cell in cells if cell.strip()] or [""]
 
 
 def is_units(cells: Sequence[str]) -> bool:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from orderbridge.sources.files.cell_types import is_data
 from orderbridge.sources.files.row_shape import RowShape
 
 _UNUSUAL: Final = "(?i)total|sum|gesamt|som[am]|^(--|==|__)"
@@ -34,11 +33,12 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> _Marks:
     """
     width = len(shape.columns)
     unusual = _may_be_words(columns, shape)
-    typed = _column_with_data(shape)
-    if typed is not None:
-        pattern = _DATA if shape.header else "[0-9@]"
-        unusual |= ~np.asarray(pc.match_substring_regex(columns[typed], pattern))
-    if width > 2 and shape.types:
+    pattern = _DATA if shape.header else "[0-9@]"
+    for at in _columns_with_data(shape):
+        unusual |= ~np.asarray(pc.match_substring_regex(columns[at], pattern))
+    for at in _always_filled(shape):
+        unusual |= np.asarray(pc.equal(columns[at], ""))
+    if width > 2 and shape.pattern.types:
         unusual |= _are_alone(columns[1:width])
     for column in columns[width:]:
         unusual |= np.asarray(pc.not_equal(column, ""))
@@ -69,11 +69,17 @@ def _own_words(shape: RowShape) -> set[str]:
     return words | {next(filter(None, title)) for title in shape.titles}
 
 
-def _column_with_data(shape: RowShape) -> int | None:
-    """A column with numbers, dates or codes, in which another table has a name."""
-    if shape.steady:
-        return shape.steady[0]
-    return next((at for at, kind in enumerate(shape.types) if is_data(kind)), None)
+def _columns_with_data(shape: RowShape) -> set[int]:
+    """Columns with numbers, dates or codes: one in which another table has a name, and the first if it has them."""
+    columns = shape.pattern.steady or shape.pattern.data_columns
+    first = (0,) if shape.pattern.has_codes else ()
+    return {*columns[:1], *first}
+
+
+def _always_filled(shape: RowShape) -> set[int]:
+    """The first and the last of the columns that no row leaves empty."""
+    filled = shape.pattern.filled
+    return {*filled[:1], *filled[-1:]}
 
 
 def _are_alone(others: Sequence[pa.ChunkedArray]) -> _Marks:

@@ -56,6 +56,14 @@ ODD = (
     "A1;\x86;x;7",
     "cliente;ciudad;zona;agente",
     "LISTADO;;;",
+    *(
+        ";;;99.00",
+        ";Total;x;9",
+        "Perno;Total;x;9",
+        "Familia;Perno;;",
+        ";Perno;;",
+        "A1 Perno;7.50;x;",
+    ),
     "\ufeffA1;Perno;x;7",
 )
 

@@ -16,6 +16,7 @@ QUOTED = '"Z1";"x; y";"9,00"\n'
 NAMES = "Código;Nombre;PVP\n"
 ROWS = "A1;Tornillo;12,50\nA2;Tuerca;0,30\nA3;Arandela;0,05\n"
 COLORS = "Código;Color;Nombre;PVP\n" + ROWS.replace(";T", ";rojo;T").replace(";A", ";rojo;A")
+STOCK = "Código;Nombre;PVP;Stock\nA1;Perno;1,50;3\nA2;Tuerca;2,50;4\nA3;Clavo;1,00;5\n"
 WORDS = "ANA;GIL;ROMA\nEVA;RUIZ;PISA\nLEO;SANZ;BARI\n"
 PEOPLE = "code;name;email;city\n1;Ana;a@b.com;Roma\n2;Leo;l@b.com;Vic\n"
 MANY = "".join(f"A{n};Tornillo;{n},50\n" for n in range(300))
@@ -121,6 +122,11 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
     ("Nombre\nAna\nLuis;x\n", "", {"error": "only line 3 has 2 cells, and no rows follow it … If there is one column"}),
     ("Nombre\nAna\nEva\nLeo\nGil\nSol\nBea\nGarcía, Luis\nPérez, Ana\n", "", {"columns": "Nombre"}),
     (f"Listado\nde artículos\n{NAMES}", "", {"header": (3,), "rows": []}),
+    # nor is a row of words, where one of them is in a row below it
+    *((f"{line}\nEva;Ruiz;Pisa\nLeo;Sanz;Roma\n", "", {"error": "line 1 may be a row, not column names"})
+      for line in ("Ana;Gil;Roma", "Leo;Gil;Bari")),
+    ("Nombre;Apellido;Ciudad\nEva;Ruiz;Pisa\nNombre;Apellido;Ciudad\n", "", {"rejected": "3 repeated_header"}),
+    ("Código;Nombre;PVP\nA1;Nombre;1,50\nA2;Perno;2,50\n", "", {"header": (1,), "rejected": ""}),
     # a row of data is not the header
     *((f"{first}\n{first.replace('A0', 'A1')}\n" * 2, "", {"header": (), "rows": [1, 2, 3, 4]})
       for first in ("A0;Clavo;0,10", "00038;Clavo;12,50", "2024-01-31;Ana;5", "ana@example.com;Ana;x")),
@@ -239,6 +245,24 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     ("code;name\nA1;Ana\nA2;Eva\n\nLeo;\n", "", {"rows": [2, 3, 5], "footnotes": ()}),
     ('a;b\n1;2\n3;"x\n\nTotal"\n', "", {"cells": [("1", "2"), ("3", "x\n\nTotal")]}),
     ("name;size;qty;price\nPerno;x;1;5,00\nSous-total;190.0\nClavo;y;2;6,00\n", "", {"rejected": "3 too_short"}),
+    # amounts alone, words of totals beside texts, and headings or labels, where all other rows begin with codes
+    *((f"{STOCK}{line}\nA4;azul;1,00;7\n", "", {"rejected": f"5 {code}"})
+      for line, code in ((";;5,00;12", "totals"), (";;5,00;", "totals"), ("Total;Tornillos;5,00;12", "totals"),
+                         ("Tornillos;Total;5,00;12", "totals"), ("Total Tornillos;ACME;;12", "totals"),
+                         ("Familia;Tornillos;;", "rule"), (";Tornillos;;", "rule"), ("Fecha;01/02/2025;;", "rule"))),
+    *((f"{STOCK}{line}\nA4;azul;1,00;7\n", "", {"rejected": ""})
+      for line in ("A5;;;", ";Perno;5,00;12", "VARIOS;Perno;5,00;12", "A5;Total;5,00;12",
+                   "Total Gas;Perno;M8;")),
+    # and where they begin with texts
+    *((f"Nombre;Color;PVP;Stock\n{line}\nPerno;rojo;1,50;3\nTuerca;azul;2,50;4\nClavo;azul;1,00;5\n", "",
+       {"rejected": f"2 {code}" if code else ""})
+      for line, code in ((";;5,00;12", "totals"), ("Familia:;Tornillos;;", "rule"), ("Color;azul;;", "rule"),
+                         ("Familia: Tornillos;;;", "rule"), ("Perno;;;", ""), ("Perno;azul;;", ""), ("Perno;;;5", ""))),
+    ("Ciudad;Hombres;Mujeres\nRoma;1;2\n;3;4\nPisa;5;6\n;7;8\nBari;9;1\n", "", {"rejected": ""}),
+    # a delimiter is missing, and another one too many
+    *((STOCK + "".join(f"B{n};Perno;{n},50;9\n" for n in range(rows)) + f"{line}\n", "", {"rejected": rejected})
+      for rows in (12, 300)
+      for line, rejected in (("C1 Perno;1,50;3;", f"{rows + 5} shifted"), ("C1;3008;1,50;3", ""), ("C1;Perno;;3", ""))),
     # what is no row
     *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\nkg;m;;;\n", "", {"rejected": "2 rule"})
       for units in (";;;€/kg;m3/s", ";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück")),

@@ -1,0 +1,120 @@
+"""How the rows of a table look, by the first ones: which lines further down are no rows.
+
+In: the cells of the first rows. Out: `RowPattern`, and what it says of a line: that it has amounts alone, a heading or
+a label, or cells that stand in the columns of their neighbours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from orderbridge.sources.files.cell_types import column_kinds, column_types, is_data, type_of
+
+MIN_REGULAR: Final = 3
+"""Of fewer rows that begin alike, no column is known to be always filled."""
+REGULAR: Final = 2 / 3
+"""The share of the rows that must begin alike."""
+MIN_USUAL: Final = 10
+"""Of fewer rows, none may have another type than the others."""
+RARE: Final = 20
+"""Of so many rows, one may have another type than the others."""
+
+
+class RowPattern(NamedTuple):
+    """What the first rows of a table have in common.
+
+    Attributes:
+        types: of the columns; "" where none prevails.
+        steady: the columns with numbers, dates or codes in nine of ten rows.
+        filled: the columns that no row leaves empty, of those that begin as most do.
+        usual: the type of nearly all cells of each column, if none else may be empty; "" if there is no such type.
+    """
+
+    types: tuple[str, ...] = ()
+    steady: tuple[int, ...] = ()
+    filled: tuple[int, ...] = ()
+    usual: tuple[str, ...] = ()
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether the first column has numbers, dates or codes."""
+        return bool(self.types) and is_data(self.types[0])
+
+    @property
+    def data_columns(self) -> tuple[int, ...]:
+        """The columns with numbers, dates or codes in most rows."""
+        return tuple(at for at, kind in enumerate(self.types) if is_data(kind))
+
+    def begins_otherwise(self, cells: Sequence[str]) -> bool:
+        """Whether the first cell is empty, or a text instead of a code, as in no row."""
+        if not cells[0].strip():
+            return 0 in self.filled
+        return self.has_codes and type_of(cells[0]) == "text"
+
+    def has_amounts_alone(self, cells: Sequence[str]) -> bool:
+        """Whether a line has numbers in columns of numbers, and no other cell: totals without a word."""
+        if cells[0].strip() or not self.begins_otherwise(cells):
+            return False
+        places = _filled(cells)
+        return all(self.types[at] == "number" == type_of(cells[at]) for at in places)
+
+    def is_heading(self, cells: Sequence[str], names: Sequence[str]) -> bool:
+        """Whether a line has a heading alone, or a label and its value, and lacks cells that all rows have."""
+        places = _filled(cells)
+        if len(cells) < 3 or any(type_of(cells[at]) not in ("text", "date") for at in places):
+            return False
+        missing = set(self.filled).difference(places) - {0}
+        if self.begins_otherwise(cells):
+            return places == [0] or (bool(missing) and (len(places) == 1 or places == [0, 1]))
+        is_label = ":" in cells[0] or cells[0].strip() in names
+        return len(missing) > 1 and is_label and places in ([0], [0, 1])
+
+    def is_shifted(self, cells: Sequence[str]) -> bool:
+        """Whether data stands beside the column of its type, and another cell is not as nearly all rows have it."""
+        odd = [at for at, usual in enumerate(self.usual) if usual and type_of(cells[at]) != usual]
+        return len(odd) > 1 and any(self._is_of_neighbour(at, type_of(cells[at])) for at in odd)
+
+    def _is_of_neighbour(self, at: int, kind: str) -> bool:
+        """Whether data is of the type of the column before or after its own."""
+        beside = self.types[max(at - 1, 0) : at] + self.types[at + 1 : at + 2]
+        return is_data(kind) and kind in beside
+
+
+def pattern_of(rows: Sequence[list[str]], width: int) -> RowPattern:
+    """The pattern of some rows, each with at least this many cells."""
+    kinds = column_kinds(rows, width)
+    types = column_types(kinds)
+    steady = steady_columns(kinds) if len(rows) > 1 else []
+    marks = [0] if is_data(types[0]) else steady
+    regular = [cells for cells in rows if _is_regular(cells, marks)]
+    if len(regular) < max(MIN_REGULAR, REGULAR * len(rows)):
+        return RowPattern(types, tuple(steady))
+    filled = [at for at in range(width) if all(cells[at].strip() for cells in regular)]
+    found = column_kinds(regular, width)
+    usual = [_usual_type(one, len(regular)) for one in found]
+    return RowPattern(types, tuple(steady), tuple(filled), tuple(usual))
+
+
+def _usual_type(found: Counter[str], count: int) -> str:
+    """The type of nearly all cells of a column; "" if there is none."""
+    others = max(1, count // RARE) if count >= MIN_USUAL else 0
+    kind, cells = found.most_common(1)[0] if found else ("", 0)
+    return kind if cells >= count - others else ""
+
+
+def _is_regular(cells: Sequence[str], marks: Sequence[int]) -> bool:
+    """Whether a row has a first cell, another one, and data in one of the columns with data if there are any."""
+    has_data = any(is_data(type_of(cells[at])) for at in marks)
+    return bool(cells[0].strip()) and (has_data if marks else len(_filled(cells)) > 1)
+
+
+def steady_columns(kinds: Sequence[Counter[str]]) -> list[int]:
+    """The columns with numbers, dates or codes in nine of ten rows."""
+    return [at for at, found in enumerate(kinds) if 10 * found["text"] <= found.total() > 0]
+
+
+def _filled(cells: Sequence[str]) -> list[int]:
+    """The places of the cells that are not empty."""
+    return [at for at, cell in enumerate(cells) if cell.strip()]
