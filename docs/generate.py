@@ -72,7 +72,8 @@ _RULES = """\
 
 `reconciled.exceptions` has a row for each finding: `entity` (the reconciled table), `entity_id`, `rule`, `severity` and
 `detail`. Details contain ids, counts, field names and dates, and no personal data. `make docs` generates this page
-from `transforms/rules.toml`.
+from `transforms/rules.toml`. A rule has `since` if that version was the first to have it, or finds more by it
+([what it does](upgrade.md#findings-of-new-rules)).
 
 """
 _MARKS = "<!-- {0}: made by `make docs` -->\n", "<!-- end of {0} -->\n"
@@ -165,9 +166,10 @@ def rules_page() -> str:
         if rule.entity != entity:
             entity = rule.entity
             lines += ["", f"## {entity}"]
+        since = f", since {rule.since}" if rule.since else ""
         lines += [
             "",
-            f'### <a id="{anchor(rule.entity, rule.name)}"></a>`{rule.name}` – {rule.severity}',
+            f'### <a id="{anchor(rule.entity, rule.name)}"></a>`{rule.name}` – {rule.severity}{since}',
             "",
             rule.meaning,
             "",

@@ -38,6 +38,8 @@ class Rule:
         meaning: what was found, in one sentence.
         impact: what goes wrong if nobody acts.
         action: the next step, and where to take it.
+        since: the first version that has it, or that finds more by it; empty: 0.3 or earlier. See
+            `pipelines.warehouse.new_rules`.
     """
 
     entity: str
@@ -46,6 +48,7 @@ class Rule:
     meaning: str
     impact: str
     action: str
+    since: str = ""
 
 
 def read_rules(text: str) -> Iterator[Rule]:

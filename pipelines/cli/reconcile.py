@@ -77,6 +77,7 @@ def print_reconcile(result: ReconcileResult, style: Style) -> None:
         "rows": result.rows,
         "new_findings": [asdict(one) for one in result.new],
         "findings": [dict(zip(columns, finding, strict=True)) for finding in findings],
+        "new_rules": [asdict(one) for one in result.new_rules],
         "accepted": result.accepted,
         "new_questions": result.new_questions,
         "left_revenue": result.left_revenue,
@@ -99,6 +100,7 @@ def _lines(
     yield sizes(result)
     yield from in_words(result.new)
     yield from result.left_revenue
+    yield from (one.text for one in result.new_rules)
     if findings:
         yield from table_lines(columns, findings, numbers=["count"])
     if result.accepted:

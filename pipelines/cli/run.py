@@ -138,6 +138,7 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
         kept = f" ({old} of the last comparison with the ERP)" if old else ""
         listed = f"findings: {shown}{kept}{new}; --verbose lists them, orderbridge report says what to do"
         lines += [listed, *(f"  {one}" for one in reconciled.named)] if shown else []
+        lines += [one.text for one in reconciled.new_rules]
         lines += reconciled.left_revenue
         lines += [new_question(one) for one in reconciled.new_questions]
         if reconciled.is_first and result.ledger_error is None:  # evidence of some is in the ledger

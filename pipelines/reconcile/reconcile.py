@@ -42,6 +42,7 @@ from orderbridge.pipelines.warehouse.finding_history import (
     prepare_findings,
     record_findings,
 )
+from orderbridge.pipelines.warehouse.new_rules import NewRule, new_rules
 from orderbridge.pipelines.warehouse.questions import RunQuestions
 from orderbridge.pipelines.warehouse.recent_rows import BATCH_ROWS_MIN
 from orderbridge.pipelines.warehouse.run import WarehouseRun
@@ -79,6 +80,7 @@ class ReconcileResult:
         rows: of each reconciled table.
         findings: entity, rule, severity and number of those that nobody has accepted, the most severe first.
         new: those of `findings` that the run before did not have, by rule.
+        new_rules: those whose findings are info, since an older version did not have them.
         accepted: the number of accepted findings.
         questions: those that are open, assumed or contradicted.
         is_first: no run before has reconciled this warehouse.
@@ -97,6 +99,7 @@ class ReconcileResult:
     rows: dict[str, int] = field(default_factory=dict)
     findings: list[tuple[str, str, str, int]] = field(default_factory=list)
     new: list[NewFindings] = field(default_factory=list)
+    new_rules: list[NewRule] = field(default_factory=list)
     accepted: int = 0
     questions: list[Question] = field(default_factory=list)
     is_first: bool = False
@@ -331,8 +334,10 @@ class Reconciling:
         prepare_findings(build)
         create_views(build)
         findings.add(check_findings(build, self._checks, folder_of(build)))
+        written = findings.written()
+        result.new_rules = new_rules(build, run_id, written, self._answers.hash)
         result.rows["exceptions"], result.accepted = record_findings(
-            build, run_id, at, findings.written(), accepted
+            build, run_id, at, written, accepted, result.new_rules
         )
         result.findings, result.new = build.execute(_FINDINGS).fetchall(), new_findings(build)
         result.new_questions = [one.id for one in questions.record(build, run_id, at)]

@@ -110,6 +110,7 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
             for walk in pulled.lists
         ],
         "new_findings": [asdict(one) for one in new],
+        "new_rules": [asdict(one) for one in reconciled.new_rules] if reconciled else [],
         "new_questions": reconciled.new_questions if reconciled else [],
         "left_revenue": reconciled.left_revenue if reconciled else [],
         "left_out": list(pulled.left_out),
@@ -117,8 +118,9 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
         "findings": dict(reconciled.severities) if reconciled else {},
         "schema_changes": news,
     }
+    listed = reconciled.named + [one.text for one in reconciled.new_rules] if reconciled else []
     return {
-        "text": _text(summary, in_words(new), reconciled.named if reconciled else []),
+        "text": _text(summary, in_words(new), listed),
         **summary,
     }
 

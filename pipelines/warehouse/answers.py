@@ -48,6 +48,7 @@ class RunAnswers:
         stored: the file of answers.
         configured: the source that the settings name.
         given: by key, the values that are set, and where.
+        hash: see `answers_hash`.
     """
 
     accepted: Accepted
@@ -55,6 +56,7 @@ class RunAnswers:
     stored: AnswersFile
     configured: DataSource
     given: Mapping[str, tuple[object, str]]
+    hash: str
 
     @classmethod
     def read(cls) -> Self:
@@ -72,6 +74,7 @@ class RunAnswers:
             read_answers(),
             configured_source(),
             given,
+            answers_hash(),
         )
 
     def in_force(self, held: DataSource) -> dict[str, Answer]:

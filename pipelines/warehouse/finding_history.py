@@ -16,7 +16,8 @@ from typing import Final
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.accepted import Accepted, is_about
+from orderbridge.pipelines.warehouse.new_rules import NewRule
 from orderbridge.pipelines.warehouse.sql import sql_text
 from orderbridge.sources.words import number
 from orderbridge.transforms.rules import SEVERITIES, Severity
@@ -66,18 +67,24 @@ def prepare_findings(build: duckdb.DuckDBPyConnection) -> None:
 
 
 def record_findings(
-    build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, findings: str, accepted: Accepted
+    build: duckdb.DuckDBPyConnection,
+    run_id: str,
+    at: datetime,
+    findings: str,
+    accepted: Accepted,
+    new: Sequence[NewRule] = (),
 ) -> tuple[int, int]:
     """Makes `reconciled.exceptions` of findings (SQL; the columns of `FINDINGS`), compared with those before.
 
-    `prepare_findings` was called.
+    `prepare_findings` was called. Findings of `new` rules are info.
 
     Returns:
         The number of all findings, and of those that are accepted.
     """
     sql = files("orderbridge.pipelines.warehouse").joinpath("findings.sql").read_text("utf-8")
+    is_new = " OR ".join(["false", *(is_about(one.name, [""]) for one in new)])
     accepts = {
-        "severity": accepted.severity_sql(),
+        "severity": f"if({is_new}, 'info', {accepted.severity_sql()})",
         "accepted": accepted.accepted_sql(findings),
         "findings": findings,
     }

@@ -82,6 +82,10 @@ CREATE TABLE IF NOT EXISTS ops.finding_counts (
     gone BIGINT, recorded_at TIMESTAMPTZ
 );
 
+CREATE TABLE IF NOT EXISTS ops.rules (
+    rule VARCHAR PRIMARY KEY, since VARCHAR, run_id VARCHAR, is_info BOOLEAN
+);
+
 CREATE TABLE IF NOT EXISTS ops.past_findings (
     entity VARCHAR, entity_id VARCHAR, rule VARCHAR, severity VARCHAR, detail VARCHAR, first_run_id VARCHAR,
     first_seen_at TIMESTAMPTZ, last_run_id VARCHAR, gone_run_id VARCHAR

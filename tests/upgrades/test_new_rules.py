@@ -1,0 +1,94 @@
+"""What only a new rule finds in a project of 0.3.0: its nights end as before until somebody changes something."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from orderbridge.transforms.rules import RULES, read_rules
+from tests.upgrades.fixtures import unpacked
+from tests.upgrades.releases import git, releases
+from tests.upgrades.test_upgrades import run
+
+RELEASE = "0.3.0-ad26ab6f"
+NIGHT = ("run", "--fail-on", "warning")
+KNOWN = ("customers.erp_code_duplicate", "promotions.active_but_expired")
+ANSWER = ("answer", "finding:orders.list_recovered", "warning", "--why", "an order in two tables")
+CHECKS = {"broken.sql": "no query", "ids.sql": "SELECT customer_id FROM reconciled.customers"}
+
+
+def accept_what_is_known(project: Path) -> None:
+    """0.3.0 ended with 9 for these, and for what the last match found."""
+    match_rules = [f"erp_customers.{rule}" for rule in ("match_doubtful", "customer_missing")]
+    for rule in (*KNOWN, *match_rules):
+        code, said = run(project, "accept", rule, "--why", "known")
+        assert code == 0, said
+
+
+def write_checks(project: Path, *names: str) -> None:
+    """Files in the folder of the project's own checks."""
+    folder = project / "checks"
+    folder.mkdir(mode=0o700)
+    for name in names:
+        (folder / name).write_text(CHECKS[name], "utf-8")
+
+
+def severities(said: str) -> dict[str, str]:
+    """The severity of each rule that a run lists with --verbose."""
+    rows = [line.split() for line in said.splitlines()]
+    return {f"{row[1]}.{row[2]}": row[0] for row in rows if len(row) == 4 and row[3].isdigit()}
+
+
+def test_a_warning_of_a_new_rule_ends_no_night_with_9_until_somebody_answers(
+    tmp_path: Path,
+) -> None:
+    project = tmp_path / "project"
+    with unpacked(RELEASE, project):
+        accept_what_is_known(project)
+        for _ in range(3):
+            code, said = run(project, *NIGHT, "--verbose")
+            assert code == 0, said
+            assert severities(said)["orders.list_recovered"] == "info"
+            assert "orders.list_recovered is a warning since 0.4" in said
+        write_checks(project, "broken.sql")
+        code, said = run(project, *NIGHT, "--verbose")
+        assert (code, severities(said)["checks.cannot_run"]) == (9, "error"), "it found nothing"
+        assert severities(said)["orders.list_recovered"] == "info"
+        (project / "checks/broken.sql").unlink()
+        code, said = run(project, *ANSWER)
+        assert code == 0, said
+        code, said = run(project, *NIGHT, "--verbose")
+        assert code == 9, said
+        assert severities(said)["orders.list_recovered"] == "warning"
+        assert "since 0.4" not in said
+
+
+def test_files_that_were_in_checks_before_end_no_night_with_9_until_something_is_accepted(
+    tmp_path: Path,
+) -> None:
+    project = tmp_path / "project"
+    with unpacked(RELEASE, project):
+        accept_what_is_known(project)
+        write_checks(project, "broken.sql", "ids.sql")
+        for command in (("run", "--verbose"), ("reconcile",)):
+            code, said = run(project, *command)
+            assert code == 0, said
+            found = severities(said)
+            assert found["checks.cannot_run"] == found["checks.check_ids"] == "info"
+        accept_what_is_known(project)
+        code, said = run(project, "reconcile")
+        assert code == 9, said
+        found = severities(said)
+        assert found["checks.cannot_run"] == found["checks.check_ids"] == "error"
+
+
+def test_each_rule_that_the_last_release_did_not_have_names_the_version_that_has_it() -> None:
+    try:
+        text = git("show", f"{releases()[0].commit}:transforms/rules.toml").decode()
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("a clone without the history")
+    released = {(rule.entity, rule.name) for rule in read_rules(text)}
+    new = [rule for rule in RULES if (rule.entity, rule.name) not in released]
+    assert [f"{rule.entity}.{rule.name}" for rule in new if not rule.since] == []
