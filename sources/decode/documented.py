@@ -170,38 +170,55 @@ def _lines_of(
         path: of the object in its row, to be followed by the name of a field.
     """
     key, place = row
+    values, inexact = _values_of(table, item, path, shown)
+    unknown = item.keys() - table.known
+    is_plain = not (table.children or inexact or unknown)
+    raw = {} if is_plain else rows.fields(data)
+    extra = rows.text_of_fields(raw, (raw.keys() - table.known) | inexact).decode()
+    shown.update((f"{table.name}: {UNKNOWN}", name) for name in item if name in unknown)
+    yield table.name, [*places, *values, None if extra == "{}" else extra, *place]
+    for child in table.children:
+        name = child.array
+        if item.get(name) is None:
+            continue
+        objects = _objects_of(name, item[name], bytes(raw[name]), place[0])
+        for n, (inner, part) in enumerate(objects, 1):
+            yield from _lines_of(child, inner, part, [key, n], row, shown, f"{name}[].")
+
+
+def _values_of(
+    table: TableSchema, item: _Object, path: str, shown: Counter[tuple[str, str]]
+) -> tuple[list[object], set[str]]:
+    """The values of an object's fields for their columns, and the fields that these do not hold exactly."""
     values: list[object] = []
     inexact: set[str] = set()
     for field in table.fields:
         value = item.get(field.name)
-        if value is None and field.required:
-            shown[f"{table.name}.{field.name}: {ABSENT}", ""] += 1
-        read, is_exact = (
-            (None, True) if value is None else read_value(field, value, path + field.name)
-        )
-        values.append(read)
-        if not is_exact:
-            inexact.add(field.name)
-        if not is_exact and field.type not in _DECIMALS:
-            shown[f"{table.name}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
-    is_plain = not table.children and not inexact and item.keys() <= table.known
-    raw = {} if is_plain else rows.fields(data)
-    extra = rows.text_of_fields(raw, (raw.keys() - table.known) | inexact).decode()
-    shown.update((f"{table.name}: {UNKNOWN}", name) for name in item if name not in table.known)
-    yield table.name, [*places, *values, None if extra == "{}" else extra, *place]
-    for child in table.children:
-        name = child.array
-        items = item.get(name)
-        if items is None:
+        if value is None:
+            values.append(None)
+            if field.required:
+                shown[f"{table.name}.{field.name}: {ABSENT}", ""] += 1
             continue
-        if not isinstance(items, list):
-            raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
-        for n, (inner, part) in enumerate(
-            zip(items, rows.split(Page(place[0], bytes(raw[name]))), strict=True), 1
-        ):
-            if not isinstance(inner, dict):
-                raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
-            yield from _lines_of(child, inner, part, [key, n], row, shown, f"{name}[].")
+        read, is_exact = read_value(field, value, path + field.name)
+        values.append(read)
+        if is_exact:
+            continue
+        inexact.add(field.name)
+        if field.type not in _DECIMALS:
+            shown[f"{table.name}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
+    return values, inexact
+
+
+def _objects_of(
+    name: str, items: object, data: bytes, number: int
+) -> Iterator[tuple[_Object, bytes]]:
+    """The objects of an array, each with its bytes. Raises InvalidRow if it is another thing, or has one."""
+    if not isinstance(items, list):
+        raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
+    for inner, part in zip(items, rows.split(Page(number, data)), strict=True):
+        if not isinstance(inner, dict):
+            raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
+        yield inner, part
 
 
 def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
@@ -64,23 +64,11 @@ def _members(data: bytes, opening: bytes) -> list[bytes]:
     Raises:
         ValueError: it is another one, brackets do not match, a member is empty or not separated, or bytes follow it.
     """
-    text, stack, cuts, is_closed = data.strip(), list[bytes](), [0], False
+    text = data.strip()
     if not text.startswith(opening):
         raise ValueError("not the container")
-    for token in _TOKEN.finditer(text):
-        mark = token.group()
-        if mark == b'"' or not (stack or token.start() == 0):
-            raise ValueError("not a single, complete value")
-        if is_closed and mark not in (b",", stack[-1]):
-            raise ValueError("a member is not separated")
-        if mark in _CLOSING:
-            stack.append(_CLOSING[mark])
-        elif mark in _LEVELS and stack.pop() != mark:
-            raise ValueError("brackets do not match")
-        if not stack or (len(stack) == 1 and mark == b","):
-            cuts.append(token.start())
-        is_closed = len(stack) == 1 and mark in _CLOSING.values()
-    if stack or cuts[-1] != len(text) - 1:
+    cuts = _cuts(text)
+    if cuts[-1] != len(text) - 1:
         raise ValueError("not complete")
     members = [text[start + 1 : end].strip() for start, end in pairwise(cuts)]
     if members == [b""]:
@@ -88,6 +76,43 @@ def _members(data: bytes, opening: bytes) -> list[bytes]:
     if not all(members):
         raise ValueError("an empty member")
     return members
+
+
+def _cuts(text: bytes) -> list[int]:
+    """Where the outermost container begins, its commas are, and it ends.
+
+    Raises:
+        ValueError: brackets do not match, or a container is followed by something else than a comma or a bracket.
+    """
+    cuts: list[int] = []
+    is_closed = False
+    for mark, at, level in _levels(text):
+        if is_closed and level > 0 and mark != b",":
+            raise ValueError("a member is not separated")
+        if not cuts or level == 0 or (level == 1 and mark == b","):
+            cuts.append(at)
+        is_closed = level == 1 and mark in _CLOSING.values()
+    return cuts
+
+
+def _levels(text: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """The strings, brackets and commas of a container: each with its place and the level after it.
+
+    Raises:
+        ValueError: a string does not end, brackets do not match, or more than one container is there.
+    """
+    expected: list[bytes] = []
+    for token in _TOKEN.finditer(text):
+        mark = token.group()
+        if mark == b'"' or (token.start() and not expected):
+            raise ValueError("not a single, complete value")
+        if mark in _CLOSING:
+            expected.append(_CLOSING[mark])
+        elif mark in _LEVELS and expected.pop() != mark:
+            raise ValueError("brackets do not match")
+        yield mark, token.start(), len(expected)
+    if expected:
+        raise ValueError("not complete")
 
 
 if TYPE_CHECKING:

@@ -91,15 +91,31 @@ def implausible_place(file: BinaryIO, without: re.Pattern[bytes] | None = None) 
         file: the open file.
         without: what to leave out; then the place is not exact.
     """
+    counts = _counted(file, without)
+    by_verdict = _by_verdict(counts)
+    for verdict, share in SHARES.items():
+        wanted = by_verdict[verdict]
+        if not wanted or sum(counts[code] for code in wanted) < share * counts.total():
+            continue
+        places = _places_of(wanted, file, without)
+        is_one_kind = len(wanted) == 1 and len(by_verdict["fine"]) > 0
+        is_word = is_one_kind or _are_one_word(places)
+        if verdict != "unusual" or not is_word or without is not None:
+            return int(places[0])
+    return None
+
+
+def _counted(file: BinaryIO, without: re.Pattern[bytes] | None) -> Counter[int]:
+    """How often each non-ASCII byte with its neighbours occurs."""
     counts: Counter[int] = Counter()
     for _, codes in _contexts(file, without):
-        counts.update(
-            dict(
-                zip(
-                    *(found.tolist() for found in np.unique(codes, return_counts=True)), strict=True
-                )
-            )
-        )
+        different, times = np.unique(codes, return_counts=True)
+        counts.update(dict(zip(different.tolist(), times.tolist(), strict=True)))
+    return counts
+
+
+def _by_verdict(counts: Counter[int]) -> dict[str, list[int]]:
+    """The contexts by what the first rule that matches says of them; `fine` where none does."""
     texts = {code: code.to_bytes(5, "big").decode("cp1252", "replace") for code in counts}
     letters = Counter[str]()
     for code, text in texts.items():
@@ -108,19 +124,20 @@ def implausible_place(file: BinaryIO, without: re.Pattern[bytes] | None = None) 
     by_verdict: dict[str, list[int]] = {verdict: [] for verdict in (*SHARES, "fine")}
     for code, text in texts.items():
         match = rules.match(text)
-        by_verdict[(match.lastgroup or "").rstrip("0123456789") if match else "fine"].append(code)
-    for verdict, share in SHARES.items():
-        wanted = by_verdict[verdict]
-        if not wanted or sum(counts[code] for code in wanted) < share * counts.total():
-            continue
-        places = np.concatenate(
-            [at[np.isin(codes, wanted)] for at, codes in _contexts(file, without)]
-        )
-        is_row = len(places) < LONGEST_WORD and places[-1] - places[0] < len(places)
-        is_word = is_row or (len(wanted) == 1 and len(by_verdict["fine"]) > 0)
-        if not (verdict == "unusual" and is_word and without is None):
-            return int(places[0])
-    return None
+        group = (match and match.lastgroup) or "fine"
+        by_verdict[group.rstrip("0123456789")].append(code)
+    return by_verdict
+
+
+def _places_of(wanted: list[int], file: BinaryIO, without: re.Pattern[bytes] | None) -> _Ints:
+    """The offsets of some contexts."""
+    found = [at[np.isin(codes, wanted)] for at, codes in _contexts(file, without)]
+    return np.concatenate(found)
+
+
+def _are_one_word(places: _Ints) -> bool:
+    """Whether all places are next to each other."""
+    return len(places) < LONGEST_WORD and int(places[-1] - places[0]) < len(places)
 
 
 def _contexts(file: BinaryIO, without: re.Pattern[bytes] | None) -> Iterator[tuple[_Ints, _Ints]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from orderbridge.sources.files.cell_types import is_data, type_of
 
@@ -40,29 +40,35 @@ def is_totals(cells: Sequence[str], *, has_codes: bool = False) -> bool:
     A name such as Suma may be one of a product, unless the first column has codes and the word is in it, not as a part
     of a code.
     """
-    name, *others = _filled(cells)
-    is_total = _TOTALS.fullmatch(name) is not None
-    is_total_of = not is_total and _TOTALS_OF.fullmatch(name) is not None
-    if not (is_total or is_total_of) or not all(map(_AMOUNT.fullmatch, others)):  # a name or a code
+    name, *amounts = _filled(cells)
+    kind = _kind_of_totals(name)
+    if not kind or not all(map(_AMOUNT.fullmatch, amounts)):
         return False
+    is_word = kind == "word"
     is_first = cells[0].strip() == name
-    is_code = is_total_of and is_data(type_of(name))  # as TOTAL-5W30
-    if has_codes and is_first and not is_code:
-        return is_total or bool(others)
-    is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
-    is_dense = bool(others) and is_first and _NO_NAME.search(name) is not None
-    if is_total:
-        return is_sparse or is_dense
-    return (is_dense and ":" in name) or (is_sparse and bool(others))
+    if has_codes and is_first and kind != "code":
+        return is_word or bool(amounts)
+    if len(cells) > 2 and 2 * (1 + len(amounts)) <= len(cells):
+        return is_word or bool(amounts)
+    is_no_name = is_first and _NO_NAME.search(name) is not None
+    return is_no_name and bool(amounts) and (is_word or ":" in name)
+
+
+def _kind_of_totals(name: str) -> Literal["", "word", "phrase", "code"]:
+    """A word such as Total, a phrase such as Total Madrid, or a code such as TOTAL-5W30; "" for other texts."""
+    if _TOTALS.fullmatch(name):
+        return "word"
+    if not _TOTALS_OF.fullmatch(name):
+        return ""
+    return "code" if is_data(type_of(name)) else "phrase"
 
 
 def has_word_of_totals(cells: Sequence[str]) -> bool:
     """Whether a line has a word such as Total, also beside other texts, and an amount."""
     filled = _filled(cells)
-    first = filled[0]
-    is_total_of = _TOTALS_OF.fullmatch(first) is not None and not is_data(type_of(first))
     has_amount = any(map(_AMOUNT.fullmatch, filled))
-    return has_amount and (is_total_of or any(map(_TOTALS.fullmatch, filled)))
+    is_phrase = _kind_of_totals(filled[0]) == "phrase"
+    return has_amount and (is_phrase or any(map(_TOTALS.fullmatch, filled)))
 
 
 def _filled(cells: Sequence[str]) -> list[str]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import posixpath
 import zipfile
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 from xml.etree import ElementTree
 from xml.parsers.expat import ParserCreate
 
@@ -40,6 +40,8 @@ _CONTROLS: Final = bytes(byte if byte >= 32 or byte in b"\t\n\r" else 32 for byt
 _ERROR: Final = "an error value such as #N/A"
 _NOT_COMPUTED: Final = "a formula without a result; open the file in a spreadsheet and save it"
 
+_Ints: TypeAlias = npt.NDArray[np.int32]
+
 
 @dataclass
 class SheetScan:
@@ -59,7 +61,7 @@ class SheetScan:
     holds_table: bool
     without_value: dict[int, dict[int, str]]
     hidden: set[int]
-    formats: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
+    formats: dict[int, _Ints] = field(default_factory=dict)
     known_formats: Sequence[NumberFormat] = ()
 
 
@@ -205,39 +207,39 @@ class WorkbookXml:
             cells.read(xml)
             if len(cells.rows) > MAX_CELLS:
                 break
-        at_rows, at_columns, kinds = (
-            np.frombuffer(found, np.int32) for found in (cells.rows, cells.columns, cells.kinds)
+        at_rows = np.frombuffer(cells.rows, np.int32)
+        at_columns = np.frombuffer(cells.columns, np.int32)
+        kinds = np.frombuffer(cells.kinds, np.int32)
+        self._check_places(sheet, at_rows, at_columns)
+        numbers = np.array([self._formats.get(style, 0) for style, _ in cells.known], np.int32)
+        is_error = np.array([kind == "e" for _, kind in cells.known], np.bool_)[kinds]
+        errors = zip(at_rows[is_error].tolist(), at_columns[is_error].tolist(), strict=True)
+        return SheetScan(
+            cells=len(at_rows),
+            holds_table=int((np.bincount(at_rows) > 1).sum()) > 1,
+            without_value=_words_by_row((cells.uncomputed, _NOT_COMPUTED), (errors, _ERROR)),
+            hidden={row for row in cells.hidden if row <= MAX_ROWS},
+            formats=_formats_by_column(at_rows, at_columns, numbers[kinds]),
+            known_formats=tuple(self._known_formats),
         )
-        rows, columns = (int(found.max(initial=0)) for found in (at_rows, at_columns))
-        if 0 in at_rows or 0 in at_columns or rows > MAX_ROWS or columns > MAX_COLUMNS:
+
+    def _check_places(self, sheet: str, at_rows: _Ints, at_columns: _Ints) -> None:
+        """Raises UsageError if cells are beyond the limits of a spreadsheet, or far apart."""
+        rows = int(at_rows.max(initial=0))
+        columns = int(at_columns.max(initial=0))
+        has_zero = 0 in at_rows or 0 in at_columns
+        if has_zero or rows > MAX_ROWS or columns > MAX_COLUMNS:
             raise UsageError(
                 f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet",
                 RESAVE,
             )
-        if rows * columns > MAX_CELLS or rows * columns > max(SPARSE, 100 * len(at_rows)):
+        area = rows * columns
+        if area > MAX_CELLS or area > max(SPARSE, 100 * len(at_rows)):
             raise UsageError(
                 f"sheet {sheet!r} of {self._name} has {len(at_rows):,} cells, but they reach to row {rows:,} and "
                 f"column {columns:,}",
                 "Delete the rows and columns outside the table, or save the sheet as CSV.",
             )
-        without_value: dict[int, dict[int, str]] = {}
-        is_error = np.array([kind == "e" for _, kind in cells.known], np.bool_)[kinds]
-        errors = zip(at_rows[is_error].tolist(), at_columns[is_error].tolist(), strict=True)
-        for places, words in ((cells.uncomputed, _NOT_COMPUTED), (errors, _ERROR)):
-            for row, column in places:
-                without_value.setdefault(row, {})[column - 1] = words
-        formats = {}
-        numbers = np.array([self._formats.get(style, 0) for style, _ in cells.known], np.int32)[
-            kinds
-        ]
-        for column in np.unique(at_columns[numbers > 0]).tolist():
-            formats[column - 1] = by_row = np.zeros(rows + 1, np.int32)
-            is_here = at_columns == column
-            by_row[at_rows[is_here]] = numbers[is_here]
-        holds_table = int((np.bincount(at_rows) > 1).sum()) > 1
-        hidden = {row for row in cells.hidden if row <= MAX_ROWS}
-        known = tuple(self._known_formats)
-        return SheetScan(len(at_rows), holds_table, without_value, hidden, formats, known)
 
     def _chunks(self, sheet: str) -> Iterator[bytes]:
         """The XML of a sheet in parts, the last of them empty."""
@@ -299,3 +301,26 @@ class WorkbookXml:
             )
         parser = ElementTree.XMLParser(encoding="utf-8")  # noqa: S314 # expat limits what entities expand to
         return ElementTree.fromstring(self._archive.read(part), parser)  # noqa: S314
+
+
+def _words_by_row(
+    *found: tuple[Iterable[tuple[int, int]], str],
+) -> dict[int, dict[int, str]]:
+    """By row and column, counted from 0, what stands in place of a value; of two, the later one."""
+    words_of: dict[int, dict[int, str]] = {}
+    for places, words in found:
+        for row, column in places:
+            words_of.setdefault(row, {})[column - 1] = words
+    return words_of
+
+
+def _formats_by_column(at_rows: _Ints, at_columns: _Ints, numbers: _Ints) -> dict[int, _Ints]:
+    """By column, counted from 0, the number of the format in each row; 0 for digits."""
+    rows = int(at_rows.max(initial=0))
+    formats: dict[int, _Ints] = {}
+    for column in np.unique(at_columns[numbers > 0]).tolist():
+        is_here = at_columns == column
+        by_row = np.zeros(rows + 1, np.int32)
+        by_row[at_rows[is_here]] = numbers[is_here]
+        formats[column - 1] = by_row
+    return formats

@@ -116,24 +116,17 @@ def open_workbook(source: InputFile, options: ReadOptions) -> SheetTable:
 def _choose_sheet(
     workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | None
 ) -> tuple[str, SheetScan]:
-    names = workbook.sheet_names
+    """The sheet that was chosen, or the only visible one with a table, and what its XML says.
+
+    Raises:
+        UsageError: there is no such sheet, or several hold a table.
+    """
     if choice is not None:
-        if choice not in names and choice.isdecimal() and 1 <= int(choice) <= len(names):
-            choice = names[int(choice) - 1]
-        if choice not in names:
-            raise UsageError(
-                f"the workbook has no sheet {choice!r}", f"Its sheets: {', '.join(names)}."
-            )
-        return choice, xml.scan(choice)
-    visible = [
-        about.name
-        for about in workbook.sheets_metadata
-        if about.typ == SheetTypeEnum.WorkSheet and about.visible == Visible.Visible
-    ]
-    scans = {name: xml.scan(name) for name in visible}
-    tables = [name for name, scan in scans.items() if scan.holds_table] or [
-        name for name, scan in scans.items() if scan.cells
-    ][:1]
+        name = _named_sheet(workbook.sheet_names, choice)
+        return name, xml.scan(name)
+    scans = {name: xml.scan(name) for name in _visible_sheets(workbook)}
+    with_cells = [name for name, scan in scans.items() if scan.cells]
+    tables = [name for name in with_cells if scans[name].holds_table] or with_cells[:1]
     if not tables:
         raise UsageError(
             "the workbook has no visible sheet with cells", "Choose a sheet: --sheet NAME"
@@ -144,6 +137,24 @@ def _choose_sheet(
             f'Choose one: --sheet "{tables[0]}" (in a mapping, under [file]: sheet = "{tables[0]}").',
         )
     return tables[0], scans[tables[0]]
+
+
+def _named_sheet(names: Sequence[str], choice: str) -> str:
+    """The name of a sheet that was chosen by its name or number."""
+    if choice in names:
+        return choice
+    if choice.isdecimal() and 1 <= int(choice) <= len(names):
+        return names[int(choice) - 1]
+    raise UsageError(f"the workbook has no sheet {choice!r}", f"Its sheets: {', '.join(names)}.")
+
+
+def _visible_sheets(workbook: CalamineWorkbook) -> list[str]:
+    """The names of the sheets of cells that are not hidden."""
+    return [
+        about.name
+        for about in workbook.sheets_metadata
+        if about.typ == SheetTypeEnum.WorkSheet and about.visible == Visible.Visible
+    ]
 
 
 def _table(
