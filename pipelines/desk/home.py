@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from orderbridge.pipelines.desk.folder import run_job
-from orderbridge.pipelines.desk.imports import ImportRow, import_rows
+from orderbridge.pipelines.desk.imports import BegunRow, ImportRow, begun_rows, import_rows
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import QuestionRow, question_rows
 from orderbridge.pipelines.desk.texts import Texts
@@ -108,6 +108,7 @@ class Home:
     questions: Sequence[QuestionRow] = ()
     question_count: int = 0
     imports: Sequence[ImportRow] = ()
+    begun: Sequence[BegunRow] = ()
     unknown: Sequence[UnknownRow] = ()
     progress: Progress = field(default_factory=Progress)
     running: str = ""
@@ -125,14 +126,15 @@ def home(texts: Texts) -> Home:
             return page
     page.progress = progress_of(run_job(), texts)
     page.imports = [row for row in import_rows(texts) if not row.is_done]
+    page.begun = begun_rows(texts)
+    asked = asked_questions()
     try:
-        status = read_status()
+        status = read_status(asked=asked)
     except UsageError as error:
         page.is_empty = True
         page.error = "" if _is_new() else str(error)
     else:
         _add_status(page, status, texts)
-    asked = asked_questions()
     page.questions = question_rows(asked[:_SHOWN], texts)
     page.question_count = len(asked)
     page.next = page.next or _next(page, texts)

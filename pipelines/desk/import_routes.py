@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
@@ -30,8 +31,10 @@ from orderbridge.pipelines.desk.import_page import (
 )
 from orderbridge.pipelines.desk.imports import (
     DeskImport,
+    add_begun,
     add_correction,
     add_import,
+    begun_elsewhere,
     find_import,
     import_rows,
     keep_file,
@@ -51,13 +54,11 @@ _COLUMN: Final = "column:"
 _ANSWER: Final = "answer:"
 """What the names of fields begin with that answer the question whose id follows."""
 
-Handler = Callable[[Request], Response]
-
 
 class ImportRoutes:
-    """The pages of imports. `reads` makes a page of one that reads the warehouse or the ledger."""
+    """The pages of imports. What reads the warehouse does it in a block of `reads`."""
 
-    def __init__(self, pages: Pages, reads: Callable[[Handler], Handler]) -> None:
+    def __init__(self, pages: Pages, reads: Callable[[], AbstractContextManager[None]]) -> None:
         self._pages = pages
         self._texts = pages.texts
         self._reads = reads
@@ -67,12 +68,13 @@ class ImportRoutes:
         return [
             Route("/import", self.new_import),
             Route("/import", self.upload, methods=["POST"]),
-            Route("/import/{name}", self._reads(self.show_import)),
+            Route("/import/begun", self.go_on, methods=["POST"]),
+            Route("/import/{name}", self.show_import),
             Route("/import/{name}/progress", self.import_progress),
             Route("/import/{name}/workbook", self.workbook),
-            Route("/import/{name}/columns", self._reads(self.answer_columns), methods=["POST"]),
-            Route("/import/{name}/answers", self._reads(self.answer_import), methods=["POST"]),
-            Route("/import/{name}/lookup", self._reads(self.add_lookup), methods=["POST"]),
+            Route("/import/{name}/columns", self.answer_columns, methods=["POST"]),
+            Route("/import/{name}/answers", self.answer_import, methods=["POST"]),
+            Route("/import/{name}/lookup", self.add_lookup, methods=["POST"]),
             Route("/import/{name}/check", self.check_import, methods=["POST"]),
             Route("/import/{name}/send", self.send_import, methods=["POST"]),
             Route("/import/{name}/correct", self.correct_import, methods=["POST"]),
@@ -107,6 +109,16 @@ class ImportRoutes:
             "imports", status, rows=rows, kinds=kinds(), error=self._texts(reason), tab="import"
         )
 
+    def go_on(self, request: Request) -> Response:
+        """Goes on with an import that was begun outside the desk."""
+        wanted = field(request.state.form, "id")
+        begun = next((one for one in begun_elsewhere() if one.id == wanted), None)
+        if begun is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        one = add_begun(begun)
+        self._start(one)
+        return self._pages.see(f"/import/{one.name}")
+
     def show_import(self, request: Request) -> Response:
         """An import, at the step where it is; `?step=columns` goes back to the columns."""
         one = self._import(request)
@@ -132,7 +144,8 @@ class ImportRoutes:
     ) -> Response:
         """The columns of a file; with what was chosen, where that could not be kept."""
         status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
-        view = columns_view(one, self._texts, chosen)
+        with self._reads():
+            view = columns_view(one, self._texts, chosen)
         return self._pages.page("columns", status, view=view, error=error, tab="import")
 
     def import_progress(self, request: Request) -> Response:
@@ -159,7 +172,8 @@ class ImportRoutes:
             self._start(one)
             return self._pages.see(f"/import/{one.name}")
         chosen = {name.removeprefix(_COLUMN): path for name, path in named(form, _COLUMN).items()}
-        reading = read_columns(one.kind, one.file, one.sheet, one.lookups)
+        with self._reads():
+            reading = read_columns(one.kind, one.file, one.sheet, one.lookups)
         error = self._give(one, column_answers(reading, chosen))
         if error:
             return self._columns(one, error, chosen)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from typing import IO, Any, Final, Literal, cast
 from orderbridge.pipelines.desk.folder import desk_folder
 from orderbridge.pipelines.desk.jobs import Job
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.import_file.asking import BegunImport, begun_imports
 from orderbridge.sources.disk import create_private, disk_errors, private_folder, write_private
 from orderbridge.sources.kinds import KINDS, KindName
 
@@ -183,6 +185,66 @@ def find_import(name: str) -> DeskImport | None:
 def import_rows(texts: Texts) -> list[ImportRow]:
     """The imports for a page."""
     return [import_row(one, texts) for one in imports()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BegunRow:
+    """An import that was begun outside the desk and has asked something.
+
+    Attributes:
+        id: in the ids of its questions.
+        file: its path.
+        is_there: whether the file can be read still.
+        command: that goes on with it in a terminal.
+    """
+
+    id: str
+    file: str
+    kind: str
+    questions: int
+    is_there: bool
+    command: str
+
+
+def begun_elsewhere() -> list[BegunImport]:
+    """The imports that were begun in a terminal or by a script, and have asked something."""
+    own = desk_folder().absolute()
+    return [one for one in begun_imports() if own not in Path(one.file).parents]
+
+
+def begun_rows(texts: Texts) -> list[BegunRow]:
+    """Imports that were begun outside the desk, for the first page."""
+    return [
+        BegunRow(
+            id=one.id,
+            file=one.file,
+            kind=texts(f"kind.{one.kind}"),
+            questions=len(one.questions),
+            is_there=Path(one.file).is_file(),
+            command=shlex.join(_words(one)),
+        )
+        for one in begun_elsewhere()
+    ]
+
+
+def _words(begun: BegunImport) -> list[str]:
+    """The command of an import that was begun."""
+    lookups = [word for path in begun.lookups for word in ("--lookup", path)]
+    sheet = [f"--sheet={begun.sheet}"] if begun.sheet else []
+    return ["orderbridge", "import", begun.kind, begun.file, *lookups, *sheet]
+
+
+def add_begun(begun: BegunImport) -> DeskImport:
+    """Goes on in the desk with an import that was begun outside of it. Raises UsageError."""
+    path = Path(begun.file)
+    with disk_errors(path, _HINT), path.open("rb") as file:
+        one = add_import(begun.kind, path.name, file)
+    for lookup in map(Path, begun.lookups):
+        with disk_errors(lookup, _HINT), lookup.open("rb") as file:
+            keep_file(one.lookups_folder, lookup.name, file)
+    if begun.sheet:
+        one.choose(sheet=begun.sheet)
+    return one
 
 
 def import_row(one: DeskImport, texts: Texts) -> ImportRow:

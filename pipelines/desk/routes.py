@@ -7,7 +7,8 @@ commands, and by keeping a file that was dropped.
 from __future__ import annotations
 
 import threading
-from functools import wraps
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from importlib import resources
 from pathlib import Path
@@ -24,7 +25,7 @@ from starlette.routing import Mount, Route
 from orderbridge.pipelines.desk.folder import desk_folder, run_job
 from orderbridge.pipelines.desk.forms import field
 from orderbridge.pipelines.desk.home import home
-from orderbridge.pipelines.desk.import_routes import Handler, ImportRoutes
+from orderbridge.pipelines.desk.import_routes import ImportRoutes
 from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import progress_of
@@ -35,7 +36,7 @@ from orderbridge.pipelines.desk.questions import (
     table_answer,
 )
 from orderbridge.pipelines.questions.questions import asked_questions, find_question
-from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.build import kept_open, open_warehouse
 from orderbridge.sources.errors import BridgeError, UsageError
 
 RUN: Final = ("run", "--log", "json")
@@ -55,20 +56,20 @@ class Desk:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self._texts = pages.texts
-        self._reading = threading.Lock()
+        self._lock = threading.Lock()
 
     def app(self) -> Starlette:
         """The application."""
         routes = [
-            Route("/", self._reads(self.home)),
-            Route("/run", self._reads(self.start_run), methods=["POST"]),
+            Route("/", self._reads()(self.home)),
+            Route("/run", self.start_run, methods=["POST"]),
             Route("/run/progress", self.run_progress),
-            Route("/questions", self._reads(self.questions)),
-            Route("/question", self._reads(self.question)),
-            Route("/question", self._reads(self.answer), methods=["POST"]),
+            Route("/questions", self._reads()(self.questions)),
+            Route("/question", self.question),
+            Route("/question", self.answer, methods=["POST"]),
             *ImportRoutes(self._pages, self._reads).routes(),
             Route("/report", self.report),
-            Route("/report/page", self._reads(self.report_page)),
+            Route("/report/page", self._reads()(self.report_page)),
             Route("/static/{name}", self.static),
         ]
         handlers = {HTTPException: self._http_error, BridgeError: self._bridge_error}
@@ -78,15 +79,11 @@ class Desk:
             exception_handlers=handlers,  # type: ignore[arg-type] # starlette wants async and sync ones of Exception
         )
 
-    def _reads(self, handler: Handler) -> Handler:
-        """A page that reads the warehouse or the ledger."""
-
-        @wraps(handler)
-        def one_at_a_time(request: Request) -> Response:
-            with self._reading:
-                return handler(request)
-
-        return one_at_a_time
+    @contextmanager
+    def _reads(self) -> Iterator[None]:
+        """While the block runs, nobody else reads the warehouse here."""
+        with self._lock, kept_open():
+            yield
 
     def home(self, request: Request) -> Response:
         """Lists, nights, what waits."""
@@ -137,7 +134,8 @@ class Desk:
         return self._pages.see(f"/questions?done={quote(question, safe='')}")
 
     def _question(self, name: str, error: str = "") -> Response:
-        page = question_page(find_question(name), self._texts)
+        with self._reads():
+            page = question_page(find_question(name), self._texts)
         status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
         return self._pages.page("question", status, page=page, error=error, tab="questions")
 

@@ -32,6 +32,7 @@ from orderbridge.pipelines.questions.model import (
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.platforms import Platforms
 from orderbridge.pipelines.questions.writes import Writes
+from orderbridge.pipelines.warehouse.build import kept_open
 from orderbridge.sources.settings.setting import SETTINGS
 
 KINDS: Final[tuple[QuestionKind, ...]] = (
@@ -57,16 +58,21 @@ def asked_questions(*, with_answered: bool = False) -> list[AskedQuestion]:
     Raises:
         UsageError: a settings file or the warehouse cannot be read.
     """
-    found = [one for kind in KINDS for one in kind.asked()]
+    found = _all_questions()
     states = [*PRESSING, "answered"] if with_answered else [*PRESSING]
     return sorted(
         (one for one in found if one.state in states), key=lambda one: states.index(one.state)
     )
 
 
+def _all_questions() -> list[AskedQuestion]:
+    with kept_open():
+        return [one for kind in KINDS for one in kind.asked()]
+
+
 def find_question(name: str) -> AskedQuestion:
     """The question with an id, with examples. Raises UsageError: there is none."""
-    known = {one.id: one for kind in KINDS for one in kind.asked()}
+    known = {one.id: one for one in _all_questions()}
     if name in known:
         found = known[name]
         return replace(found, examples=[*found.examples, *examples_for(found)])
@@ -93,6 +99,6 @@ def answer_questions(answers: Sequence[GivenAnswer], given: Given) -> AnswerResu
             kind.check(of_kind, given)
     places = [kind.write(of_kind, given) for kind, of_kind in by_kind if of_kind]
     answered = {one.question for one in answers}
-    asked = asked_questions(with_answered=True)
+    asked = [one for kind, of_kind in by_kind if of_kind for one in kind.asked()]
     notes = [f"{one.id}: {one.note}" for one in asked if one.id in answered and one.note]
     return AnswerResult(answers, places, notes)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 from orderbridge.pipelines.ledger.model import OpenPlan, State
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.pushed_columns import newest_by_header
+from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.questions import asked_questions
 from orderbridge.pipelines.reporting.plan_folders import PlanFolder, removable_plans
 from orderbridge.pipelines.warehouse import failure as failures
@@ -93,8 +95,12 @@ class Status:
         return record
 
 
-def read_status(max_age_h: float | None = None) -> Status:
+def read_status(
+    max_age_h: float | None = None, asked: Sequence[AskedQuestion] | None = None
+) -> Status:
     """Reads the status. Lists not read for more than `max_age_h` hours, whole or as a tail, are `too_old`.
+
+    `asked` are the questions, where they were read before.
 
     Raises:
         UsageError: there is no warehouse, no note of a failure, no run, no open plan and none that can go.
@@ -118,7 +124,8 @@ def read_status(max_age_h: float | None = None) -> Status:
     has_other = status.failure or status.open_plans or status.removable_plans or is_running
     if path.exists() or not has_other:
         _read_warehouse(path, status)
-    status.questions = dict(Counter(one.state for one in asked_questions()))
+    asked = asked_questions() if asked is None else asked
+    status.questions = dict(Counter(one.state for one in asked))
     if max_age_h is not None:
         status.too_old = [
             one.resource for one in status.lists if _is_older(one.ages_h(status.at), max_age_h)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,6 +99,19 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Keeps the published warehouse open while the block runs, if there is one.
+
+    Its readers in the block then share one instance of DuckDB, whose start costs more than most of their queries, and
+    see one version.
+    """
+    with ExitStack() as stack:
+        with suppress(UsageError):  # who needs it is told why it cannot be opened
+            stack.enter_context(open_warehouse())
+        yield
 
 
 def _check_names(connection: duckdb.DuckDBPyConnection, file: Path) -> None:

@@ -221,12 +221,7 @@ class Started:
     def __init__(self, *arguments: Any) -> None:
         """Forks it from a process that has imported the program, which saves a second of CPU."""
         pipes = [_FORKS.Pipe(duplex=False) for _ in range(2)]
-        self._process = _FORKS.Process(
-            target=_run, args=(*arguments, *(write for _, write in pipes))
-        )
-        self._process.start()
-        for _, write in pipes:
-            write.close()
+        self._process = fork(*arguments, *(write for _, write in pipes))
         self.stdout, self.stderr = (
             os.fdopen(os.dup(read.fileno()), encoding="utf-8") for read, _ in pipes
         )
@@ -281,6 +276,7 @@ _FORKS.set_forkserver_preload(
         "dlt.load",
         "dlt.normalize",
         "orderbridge.sources.resources",
+        "orderbridge.pipelines.import_file.run",
         "orderbridge.pipelines.plan.make",
         "orderbridge.pipelines.push.run",
         "orderbridge.pipelines.reconcile.reconcile",
@@ -296,6 +292,16 @@ _FORKS.set_forkserver_preload(
         "pyarrow.dataset",
     ]
 )
+
+
+def fork(*arguments: Any) -> multiprocessing.process.BaseProcess:
+    """Forks a command. See `_run`; its streams are closed here."""
+    process = _FORKS.Process(target=_run, args=arguments)
+    process.start()
+    for one in arguments:
+        if isinstance(one, Connection):
+            one.close()
+    return process
 
 
 def start(

@@ -9,6 +9,15 @@ import pytest
 
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.desk.browser import Browser, serving
+from tests.pipelines.desk.forks import Forks
+
+
+@pytest.fixture(autouse=True)
+def forks(monkeypatch: pytest.MonkeyPatch) -> Forks:
+    """How commands of the desk are started."""
+    made = Forks()
+    monkeypatch.setattr("orderbridge.pipelines.desk.jobs.subprocess", made)
+    return made
 
 
 @pytest.fixture

@@ -8,16 +8,15 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
 from orderbridge.pipelines.desk.imports import safe_name
-from orderbridge.pipelines.desk.jobs import Job
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.desk.browser import (
     Browser,
@@ -27,6 +26,7 @@ from tests.pipelines.desk.browser import (
     seen_at_its_end,
     serving,
 )
+from tests.pipelines.desk.forks import Forks, killed_at
 
 CUSTOMERS = (
     "Código;Nombre;Apellidos;Correo\r\n"
@@ -37,11 +37,11 @@ MARKUP = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def project(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
-    """A sandbox that nothing was read of, with its settings."""
-    monkeypatch.setenv("DLT_PROJECT_DIR", str(fresh.folder))
+def project(published: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
+    """A sandbox that was read, with its settings."""
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(published.folder))
     monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "email")
-    return fresh
+    return published
 
 
 @pytest.fixture
@@ -227,9 +227,8 @@ def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     assert "<b>2</b> are changed" in seen_at_its_end(desk, path)
 
 
-@pytest.mark.parametrize("when", [0.0, 2.5])
 def test_a_desk_that_is_killed_sends_nothing_twice_and_the_next_one_goes_on(
-    project: Bridge, when: float
+    project: Bridge,
 ) -> None:
     with serving(project.folder) as browser:
         browser.enter()
@@ -242,7 +241,6 @@ def test_a_desk_that_is_killed_sends_nothing_twice_and_the_next_one_goes_on(
     other = Browser(project.folder, int(opener.stem.rpartition("-")[2]), [], None)
     other.enter()
     assert other.post(f"{path}/send", shown=hidden(page, "shown")).status_code == 303
-    time.sleep(when)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     killed.stdout.close()
@@ -256,37 +254,48 @@ def test_a_desk_that_is_killed_sends_nothing_twice_and_the_next_one_goes_on(
     assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
 
 
-def test_an_import_that_is_killed_goes_on_and_sends_nothing_twice(
-    desk: Browser, project: Bridge
+def test_an_import_that_is_killed_at_any_step_goes_on_and_sends_nothing_twice(
+    desk: Browser, project: Bridge, forks: Forks
 ) -> None:
-    path, page = planned(desk)
-    response = desk.post(f"{path}/send", shown=hidden(page, "shown"))
-    assert response.status_code == 303
-    job = Job.of(desk.folder / "desk" / path.rpartition("/")[2], "import")
-    deadline = time.monotonic() + 300
-    while not sum(created(project).values()) and time.monotonic() < deadline:
-        time.sleep(0.005)
-    _kill(job)
-    page = seen_at_its_end(desk, path)
-    assert "interrupted" in page or ">sent<" in page
-    if "interrupted" in page:
-        desk.post(f"{path}/check")
+    steps = ["plan", "in_flight", "confirmed", "verify"]
+    for number, step in enumerate(steps):
+        codes = {f"07{number}{n:03d}": 1 for n in range(3)}
+        lines = "".join(f"{code};Ana;Peña;a{code}@example.com;Clave-{code}\r\n" for code in codes)
+        content = f"Código;Nombre;Apellidos;Correo;Contraseña\r\n{lines}".encode("cp1252")
+
+        forks.before = partial(killed_at, step)
+        path = drop(desk, content)
+        page = seen_at_its_end(desk, path)
+        if step != "plan":
+            page = send(desk, path, page)
+        assert "interrupted" in page, step
+        assert f'href="{desk.base}{path}"' in desk.get("/").text, step
+
+        forks.before = os.setsid
+        assert desk.post(f"{path}/check").status_code == 303
         page = seen_at_its_end(desk, path)
         if 'name="shown"' in page:
             page = send(desk, path, page)
-    assert max(created(project).values()) == 1
+        assert ">sent<" in page, step
+        assert {code: n for code, n in created(project).items() if code in codes} == codes, step
 
 
-def _kill(job: Job) -> None:
-    """Kills the process that has the file of events open for writing."""
-    for process in Path("/proc").glob("[0-9]*"):
-        if int(process.name) == os.getpid():
-            continue
-        try:
-            if (process / "fd" / "2").samefile(job.log):
-                os.kill(int(process.name), signal.SIGKILL)
-        except OSError:
-            continue
+def test_an_import_that_was_begun_in_a_terminal_goes_on_in_the_desk(
+    desk: Browser, project: Bridge
+) -> None:
+    file = project.folder / "de oficina.csv"
+    file.write_bytes(CUSTOMERS)
+    asked = project.command("import", "customers", str(file), SOURCES__LEGACY__LOGIN_MODE="email")
+    assert "--passwords" in asked.err
+    page = desk.get("/").text
+    assert "begun in a terminal" in page
+    assert f"orderbridge import customers &#39;{file}&#39;" in page
+    response = desk.post("/import/begun", id=hidden(page, "id"))
+    assert response.status_code == 303, response.text
+    path = response.headers["location"].removeprefix(desk.base)
+    assert "/passwords" in seen_at_its_end(desk, path)
+    assert "begun in a terminal" not in desk.get("/").text
+    assert desk.post("/import/begun", id="customers-0").status_code == 404
 
 
 @pytest.mark.parametrize(

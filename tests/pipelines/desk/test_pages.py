@@ -7,12 +7,16 @@ import os
 import re
 import string
 import sys
+import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from orderbridge.pipelines.desk.jobs import Job
+from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import progress_of
 from orderbridge.pipelines.desk.questions import (
@@ -151,6 +155,56 @@ def test_a_question_is_answered_and_the_answer_is_seen_at_once(shop_desk: Browse
     assert "Answered before: 1" in page
     assert shop_desk.post("/question", id=question, withdraw="1").status_code == 303
     assert "America/Lima" not in (shop_desk.folder / ".dlt" / "answers.toml").read_text()
+
+
+def test_a_page_is_shown_while_an_answer_is_written(
+    shop_desk: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slow(words: Sequence[str]) -> Done:
+        begun.set()
+        assert goes_on.wait(120)
+        return Done(0)
+
+    monkeypatch.setattr("orderbridge.pipelines.desk.routes.run_short", slow)
+    with ThreadPoolExecutor(1) as other_tab:
+        answered = other_tab.submit(
+            shop_desk.post, "/question", id="reconcile.timezone", other="America/Lima"
+        )
+        assert begun.wait(120)
+        assert "Customers" in shop_desk.get("/").text
+        assert not answered.done()
+        goes_on.set()
+        assert answered.result().status_code == 303
+
+
+def test_a_page_starts_one_database_for_all_that_it_reads(
+    shop_desk: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from orderbridge.pipelines.warehouse import build
+
+    opened: list[duckdb.DuckDBPyConnection] = []
+    real = build.connect
+
+    def counted(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+        is_shared = any(not is_closed(one) for one in opened)
+        opened.append(real(file, read_only=read_only))
+        starts.append(not is_shared)
+        return opened[-1]
+
+    starts: list[bool] = []
+    monkeypatch.setattr(build, "connect", counted)
+    shop_desk.get("/")
+    assert sum(starts) == 1
+
+
+def is_closed(connection: duckdb.DuckDBPyConnection) -> bool:
+    try:
+        connection.execute("SELECT 1")
+    except duckdb.ConnectionException:
+        return True
+    return False
 
 
 def test_an_answer_that_is_not_possible_says_why_and_changes_nothing(shop_desk: Browser) -> None:
