@@ -2,7 +2,9 @@
 
 In: two text columns, and the country of numbers that name none. Out: whether they hold a number in common. Extensions,
 a second number, punctuation, a trunk prefix `0`, a missing country code and a missing `+` or `00` make no difference.
-The match with the ERP and the check of a create that was read back use the same rule.
+The habits of single countries (`8` in front in Russia, `15` amid mobile numbers in Argentina) are those that
+phonenumbers knows: it is asked about numbers whose last digits are equal. The match with the ERP and the check of a
+create that was read back use the same rule.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ _EXTENSION: Final = (
 )
 _SEPARATOR: Final = r"(?i)\s*(?:[/;,|]|\s(?:y|e|o|u|and|or)\s)\s*"
 _SEVERAL: Final = f"{_EXTENSION}|{_SEPARATOR}"
+_LAST_DIGITS: Final = 6
+"""Numbers of one subscriber end with the same digits: countries differ in what they write in front."""
 
 
 def same_phone(
@@ -58,20 +62,56 @@ def same_phone(
             _numbers(right[is_open], country), validate="1:1"
         )
         is_same[numbers["row"].unique()] = True
+    if country is not None and country in CALLING_CODES:
+        is_alike = (_last_digits(left) == _last_digits(right)).fillna(False).astype("bool")
+        is_open = ~is_same & (is_alike | has_several)
+        is_same[_with_one_subscriber(left[is_open], right[is_open], country)] = True
     return is_same
+
+
+def _last_digits(texts: pd.Series[str]) -> pd.Series[str]:
+    return texts.str.replace(r"[^0-9]+", "", regex=True).str[-_LAST_DIGITS:]
+
+
+def _with_one_subscriber(left: pd.Series[str], right: pd.Series[str], country: str) -> list[int]:
+    """The rows in which both texts hold a number that is the same in the international form."""
+    sides = [_parts(side).rename("number").rename_axis("row") for side in (left, right)]
+    ours, theirs = (side.reset_index().assign(end=_last_digits(side).array) for side in sides)
+    pairs = ours[ours["end"].str.len() == _LAST_DIGITS].merge(
+        theirs, on=["row", "end"], suffixes=("", "_theirs"), validate="m:m"
+    )
+    numbers = zip(pairs["row"], pairs["number"], pairs["number_theirs"], strict=True)
+    return [row for row, one, other in numbers if _is_one_subscriber(one, other, country)]
+
+
+def _is_one_subscriber(one: str, other: str, country: str) -> bool:
+    # Imported where it is needed: most comparisons end without it.
+    from phonenumbers import NumberParseException, PhoneNumberFormat, format_number, parse
+
+    try:
+        numbers = [parse(text, country) for text in (one, other)]
+    except NumberParseException:
+        return False
+    first, second = (format_number(number, PhoneNumberFormat.E164) for number in numbers)
+    return first == second
 
 
 def _numbers(texts: pd.Series[str], country: str | None) -> pd.DataFrame:
     """`row` (index of the text) and `number`: each number of each text once."""
+    numbers = (
+        pd.concat(_readings(_parts(texts), country)).rename("number").rename_axis("row").dropna()
+    )
+    return numbers.reset_index().drop_duplicates()
+
+
+def _parts(texts: pd.Series[str]) -> pd.Series[str]:
+    """The numbers of texts as they are written, without extensions; by the index of the text."""
     parts = (
         texts.str.replace(_EXTENSION, "", regex=True)
         .str.replace(_SEPARATOR, "|", regex=True)
         .str.split("|")
     )
-    numbers = (
-        pd.concat(_readings(parts.explode(), country)).rename("number").rename_axis("row").dropna()
-    )
-    return numbers.reset_index().drop_duplicates()
+    return parts.explode()
 
 
 def _readings(texts: pd.Series[str], country: str | None) -> list[pd.Series[str]]:
