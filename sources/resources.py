@@ -41,9 +41,9 @@ from orderbridge.sources.decode.table_schema import (
     snake,
     table_schema,
 )
-from orderbridge.sources.extract.page_files import TableFile, read_batches
 from orderbridge.sources.extract.result import ListResult, WalkOptions
 from orderbridge.sources.extract.spool import SpoolFolder, run_folder
+from orderbridge.sources.extract.table_files import TableFile, read_batches
 from orderbridge.sources.extract.walk import walk
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.settings import http_settings, known_secrets

@@ -24,9 +24,9 @@ from orderbridge.sources import __version__
 from orderbridge.sources.contract import CUSTOMER, Record
 from orderbridge.sources.decode.rows import InvalidRow, Number, canonical, parse
 from orderbridge.sources.decode.table_schema import snake
-from orderbridge.sources.extract.page_files import read_batches
 from orderbridge.sources.extract.result import Progress, WalkOptions
 from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.table_files import read_batches
 from orderbridge.sources.extract.walk import walk
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.kinds import KINDS

@@ -47,7 +47,9 @@ class PageFetcher:
     """
 
     def __init__(self, operation: Operation, client: Client, window: int) -> None:
-        self._operation, self._client, self._window = operation, client, window
+        self._operation = operation
+        self._client = client
+        self._window = window
         self._timeout_s = http_settings().list_timeout_s
         self._ends_at = monotonic() + self._timeout_s
 
@@ -62,7 +64,8 @@ class PageFetcher:
             is_single = self._client.is_throttled or self._operation.paging != "pages"
             window = 1 if is_single else self._window
             while not paginator.ended_by and len(pending) < window:
-                if (request := request or paginator.next_request()) is None:
+                request = request or paginator.next_request()
+                if request is None:
                     return
                 pending.append((request, pool.submit(self._fetch, request, paginator)))
                 request = None
@@ -77,8 +80,7 @@ class PageFetcher:
                     body, raw = future.result()
                     is_listed = paginator.accept(request, body)
                 except (HttpRejected, ContractBroken, Unreachable) as error:
-                    is_answered = isinstance(error, ContractBroken) or error.status is not None
-                    if not isinstance(error, HttpRejected) and not (request.probe and is_answered):
+                    if not _is_answer(request, error):
                         raise _on_page(error, request.params.get("page", number)) from None
                     paginator.reject(request, error)
                     request_more()
@@ -108,6 +110,14 @@ class PageFetcher:
         return body, response.body
 
 
+def _is_answer(request: Request, error: PlatformError) -> bool:
+    """Whether an error tells something about the list: a rejection, and for a probe whatever the platform answered."""
+    if isinstance(error, HttpRejected):
+        return True
+    is_answered = isinstance(error, ContractBroken) or error.status is not None
+    return request.probe and is_answered
+
+
 def _on_page(error: PlatformError, number: str | int) -> PlatformError:
     """The error with the page that it is about."""
     located = copy(error)
@@ -118,7 +128,10 @@ def _on_page(error: PlatformError, number: str | int) -> PlatformError:
 
 def _replayed(paginator: Paginator, spool: Spool) -> Generator[FetchedPage, None, Request | None]:
     """The pages that the spool holds; returns the first request that it does not answer."""
-    while not paginator.ended_by and (request := paginator.next_request()) is not None:
+    while not paginator.ended_by:
+        request = paginator.next_request()
+        if request is None:
+            return None
         offset = spool.offset
         raw = spool.replay(request.label)
         if raw is None:

@@ -9,6 +9,7 @@ changed while it was read.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -22,10 +23,14 @@ from orderbridge.sources.decode.rows import QuarantinedRow
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
+RepeatedRow = tuple[str, bytes]
+"""An id and the digest of one of its rows."""
 
 PART_ROWS: Final = 1 << 20
 """Hashes that are read, or sorted, at once."""
 _WORD: Final = 8
+ID_CONFLICT: Final = "id: a different row of the list has the same id"
+_SEPARATOR: Final = re.compile(rb"}(\s*,\s*){")
 
 
 def hash_ids(ids: pa.ChunkedArray) -> Hashes:
@@ -111,26 +116,18 @@ class IdHashes:
     def _parts(self, count: int) -> Iterator[tuple[Rows, Hashes]]:
         """Rows and their hashes, as many parts as asked for; equal hashes are in parts of the same number."""
         for part in range(count):
-            rows, hashes = [np.array([], np.int64)], [np.array([], np.uint64)]
+            rows = [np.array([], np.int64)]
+            hashes = [np.array([], np.uint64)]
             for start in range(0, self._rows, PART_ROWS):
                 chunk = np.fromfile(self._path, np.uint64, PART_ROWS, offset=start * _WORD)
-                selected = np.flatnonzero(
-                    (chunk >> np.uint64(32)) * np.uint64(count) >> np.uint64(32) == part
-                )
-                selected = (
-                    selected[~np.isin(selected + start, self._dropped)]
-                    if len(self._dropped)
-                    else selected
-                )
+                # The upper half of a hash, scaled to the number of parts.
+                parts = (chunk >> np.uint64(32)) * np.uint64(count) >> np.uint64(32)
+                selected = np.flatnonzero(parts == part)
+                if len(self._dropped):
+                    selected = selected[~np.isin(selected + start, self._dropped)]
                 rows.append(selected + start)
                 hashes.append(chunk[selected])
             yield np.concatenate(rows), np.concatenate(hashes)
-
-
-ID_CONFLICT: Final = "id: a different row of the list has the same id"
-
-RepeatedRow = tuple[str, bytes]
-"""An id and the digest of one of its rows."""
 
 
 class RepeatedIds:
@@ -165,11 +162,36 @@ class RepeatedIds:
         )
 
 
+class RowDigest:
+    """A digest of the rows of one sweep, on whatever pages they were."""
+
+    def __init__(self) -> None:
+        self._digest = sha256()
+        self._separator = b""
+        self._is_first = True
+
+    def add(self, rows: bytes) -> None:
+        """Takes the rows of the next page: a JSON array that is not empty."""
+        if not self._separator:  # as the platform writes it: pages end elsewhere in the other sweep
+            match = _SEPARATOR.search(rows)
+            self._separator = match[1] if match else b","
+        if not self._is_first:
+            self._digest.update(self._separator)
+        self._digest.update(rows[1:-1])
+        self._is_first = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowDigest) and self._digest.digest() == other._digest.digest()
+
+    __hash__ = None  # type: ignore[assignment] # it grows
+
+
 def distinct_rows(sweeps: Iterable[Sequence[QuarantinedRow]]) -> list[QuarantinedRow]:
     """The rows that the sweeps quarantined, each as often as the sweep that has it most often."""
-    rows, counts = list[QuarantinedRow](), Counter[str]()
+    rows: list[QuarantinedRow] = []
+    counts: Counter[str] = Counter()
     for sweep in sweeps:
-        own = Counter[str]()
+        own: Counter[str] = Counter()
         for row in sweep:
             own[row.row_hash] += 1
             if own[row.row_hash] > counts[row.row_hash]:

@@ -19,15 +19,13 @@ from orderbridge.sources.extract.pages import (
     Pagination,
     RepeatDetector,
     Request,
-    RowReader,
     read_empty_array,
     read_page,
 )
+from orderbridge.sources.extract.row_reader import RowReader
 
 ASSUMED_END_STATUSES: Final = (400, 404)
 WITHOUT_NEW_ID: Final = "page without a new id"
-
-
 AssumedEnd = Literal["", "short", "single", "full"]
 """What came before a rejected page: a short page, a single page shorter than its limit, a full page."""
 
@@ -77,7 +75,8 @@ class LegacyPages:
         self.total: int | None = None
         self.rows = 0
         self.assumed_end: AssumedEnd = ""
-        self.reader, self._rows_field = RowReader(key), rows_field
+        self.reader = RowReader(key)
+        self._rows_field = rows_field
         self._ended_by = ""
         self._next_page = self.first_page
         self._probe: Literal["open", "due", "sent", "done"] = (
@@ -126,41 +125,44 @@ class LegacyPages:
         if request.probe:
             return self._accept_probe(page)
         pagination = page.pagination
-        if pagination is not None and pagination.total is not None:
-            self.total = pagination.total
-            self._totals.add(pagination.total)
         if pagination is not None:
-            self._pages_reported = max(self._pages_reported, pagination.pages or 0)
-            self._last_pages_reported = pagination.pages or 0
-            self._is_continued = pagination.has_next_page is True
+            self._note(pagination)
         if self._probe == "open":
             # Pages may be numbered from 0 (gap `legacy_first_page`): `hasPrevPage` shows it, or page 0 is requested.
-            has_previous = pagination.has_prev_page if pagination is not None else None
-            self._probe = "done" if has_previous is False else "due"
+            is_first = pagination is not None and pagination.has_prev_page is False
+            self._probe = "done" if is_first else "due"
             self._page_1_ids = page.ids
         if self.size is None:
             self.size = page.count
         if page.count == 0:
             self._ended_by = "empty page"
             return False
-        if (repeat := self._repeats.check(page)) != "new":
+        repeat = self._repeats.check(page)
+        if repeat != "new":
             self._ended_by = "repeated page" if repeat == "repeated" else WITHOUT_NEW_ID
             return False
-        if (
-            pagination is not None
-            and pagination.page is not None
-            and pagination.page != request.params["page"]
-        ):
-            raise ContractBroken(
-                f"requested page {request.params['page']}, received page {pagination.page}",
-                "The platform does not paginate as its interface describes.",
-            )
-        self.pages_listed, self._last_count = self.pages_listed + 1, page.count
-        self._largest = max(self._largest, page.count)
-        self.rows += page.count
-        if pagination is not None and pagination.has_next_page is False:
-            self._ended_by = "hasNextPage false"
+        if pagination is not None:
+            _check_number(request, pagination)
+            if pagination.has_next_page is False:
+                self._ended_by = "hasNextPage false"
+        self._last_count = page.count
+        self._count(page)
         return True
+
+    def _note(self, pagination: Pagination) -> None:
+        """Takes what a pagination object reports of the whole list."""
+        if pagination.total is not None:
+            self.total = pagination.total
+            self._totals.add(pagination.total)
+        self._last_pages_reported = pagination.pages or 0
+        self._pages_reported = max(self._pages_reported, self._last_pages_reported)
+        self._is_continued = pagination.has_next_page is True
+
+    def _count(self, page: PageBody) -> None:
+        """Counts a page with rows of the list."""
+        self.pages_listed += 1
+        self.rows += page.count
+        self._largest = max(self._largest, page.count)
 
     def _accept_probe(self, page: PageBody) -> bool:
         """Page 0 belongs to the list if it has rows and shares none with page 1."""
@@ -170,33 +172,32 @@ class LegacyPages:
             return False
         self.first_page = 0
         self.size = page.count
-        self._largest = max(self._largest, page.count)
-        self.rows += page.count
-        self.pages_listed += 1
+        self._count(page)
         return True
 
     def reject(self, request: Request, error: PlatformError) -> None:
         """See Paginator."""
         if request.probe:
             self._probe = "done"
-            self.is_page_0_unknown = self.total is None and not (
-                self.size and isinstance(error, HttpRejected)
-            )
+            is_absent = isinstance(error, HttpRejected) and bool(self.size)
+            self.is_page_0_unknown = self.total is None and not is_absent
             return
         if self.size is None or error.status not in ASSUMED_END_STATUSES:
             raise error
         self._ended_by = f"assumed: status {error.status}"
         if self.total == self.rows or self._last_count < self.size:
             self.assumed_end = "short"
+        elif self.pages_listed == 1 and self.size < self.limit:
+            self.assumed_end = "single"
         else:
-            self.assumed_end = (
-                "single" if self.pages_listed == 1 and self.size < self.limit else "full"
-            )
+            self.assumed_end = "full"
 
     @property
     def gap(self) -> int:
         """How many rows more than were read `total` counts; 0 where there is none, or it changed."""
-        return 0 if self.total is None or len(self._totals) > 1 else self.total - self.rows
+        if self.total is None or len(self._totals) > 1:
+            return 0
+        return self.total - self.rows
 
     @property
     def totals(self) -> frozenset[int]:
@@ -230,6 +231,16 @@ class LegacyPages:
                 f"page 1 has {self.size} rows for a limit of {self.limit}: the platform ignores `limit`"
             )
         return issues
+
+
+def _check_number(request: Request, pagination: Pagination) -> None:
+    """Raises ContractBroken if the page is another one than was requested."""
+    number = request.params["page"]
+    if pagination.page is not None and pagination.page != number:
+        raise ContractBroken(
+            f"requested page {number}, received page {pagination.page}",
+            "The platform does not paginate as its interface describes.",
+        )
 
 
 def _pagination(data: bytes) -> Pagination | None:

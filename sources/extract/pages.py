@@ -9,185 +9,46 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import chain
-from operator import attrgetter
-from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol
+from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
 
 from orderbridge.sources.contract import INT64_MAX
-from orderbridge.sources.decode.rows import (
-    InvalidRow,
-    Page,
-    array_items,
-    object_members,
-    parse,
-    split,
-)
-from orderbridge.sources.decode.values import is_keyed
+from orderbridge.sources.decode.rows import object_members
 from orderbridge.sources.errors import ContractBroken, PlatformError
+from orderbridge.sources.extract.row_reader import RowReader, RowsRead
 from orderbridge.sources.http.failures import BrokenBody
 from orderbridge.sources.settings.sections import CursorAfterEnd, EmptyArray
 
-Lists = Mapping[tuple[str, ...], str]
-"""The name of each list of objects, by its path: the names of the objects and lists that hold it, and its own."""
-_Decoder = msgspec.json.Decoder[list[Any]]
-
-
-class RowsRead(NamedTuple):
-    """Ids of rows; the objects in their lists, None where a row is not in the usual form."""
-
-    ids: list[bytes]
-    items: Counter[str] | None
-
-
-@dataclass(slots=True)
-class _Place:
-    """An object, or a list of objects, and the lists in it."""
-
-    list_name: str = ""
-    fields: dict[str, _Place] = field(default_factory=dict)
-
-
-class RowReader:
-    """Reads the ids and lists of rows, and nothing else of them.
-
-    Args:
-        key: the field of a row's id.
-        lists: whose objects are counted.
-    """
-
-    def __init__(self, key: str, lists: Lists | None = None) -> None:
-        self.key, self.lists, self._root = key, lists or {}, _Place()
-        for path, name in self.lists.items():
-            place = self._root
-            for step in path:
-                place = place.fields.setdefault(step, _Place())
-            place.list_name = name
-        self._ids: _Decoder = msgspec.json.Decoder(list[_row(key, _Place())])  # type: ignore[misc]
-        self._usual: _Decoder | None = None
-        # An object with numbers as names may be a list, which types do not show.
-        if not any(step.isdecimal() for path in self.lists for step in path):
-            with suppress(ValueError):  # a quote or a control character in a name
-                self._usual = msgspec.json.Decoder(list[_row(key, self._root)])  # type: ignore[misc]
-
-    def read(self, rows: bytes) -> RowsRead | None:
-        """Reads an array of rows; None if one has no id, or the bytes are not such an array."""
-        items: Counter[str] | None = None
-        if (decoded := self._decoded(self._usual, rows)) is not None:
-            _add(decoded, self._root, items := Counter())
-        elif (decoded := self._decoded(self._ids, rows)) is None:
-            return None
-        ids = [bytes(row.key) for row in decoded]
-        return RowsRead(ids, items) if all(ids) else None
-
-    def ids(self, rows: bytes) -> list[bytes]:
-        """The ids of the rows of an array, in order and as written; a row without one counts as its own.
-
-        Raises:
-            ValueError: it is not JSON.
-        """
-        return (
-            read.ids
-            if (read := self.read(rows)) is not None
-            else list(map(self._id, array_items(rows)))
-        )
-
-    def _id(self, row: bytes) -> bytes:
-        decoded = self._decoded(self._ids, b"[%b]" % row)
-        return (bytes(decoded[0].key) if decoded else b"") or row
-
-    def items(self, rows: bytes) -> Counter[str]:
-        """The objects in each list of the rows of a JSON array."""
-        read = self.read(rows)
-        return (
-            read.items
-            if read is not None and read.items is not None
-            else self.items_of(split(Page(0, rows)))
-        )
-
-    def items_of(self, rows: Iterable[bytes]) -> Counter[str]:
-        """The objects in each list of these rows. One that is not JSON has none."""
-        counts: Counter[str] = Counter()
-        for row in rows if self._root.fields else ():
-            if (decoded := self._decoded(self._usual, b"[%b]" % row)) is not None:
-                _add(decoded, self._root, counts)
-                continue
-            with suppress(InvalidRow):
-                _add_object(parse(row), self._root, counts)
-        return counts
-
-    def _decoded(self, decoder: _Decoder | None, rows: bytes) -> list[Any] | None:
-        try:
-            return None if decoder is None else decoder.decode(rows)
-        except (msgspec.MsgspecError, RecursionError):
-            return None
-
-
-def _row(key: str, root: _Place) -> Any:  # noqa: ANN401 # a type
-    """The type of a row that has its id and its lists, and nothing else."""
-    return _struct(root, [("key", msgspec.Raw, msgspec.Raw(b""))], {"key": key})
-
-
-def _struct(place: _Place, members: list[tuple[str, Any, Any]], names: dict[str, str]) -> Any:  # noqa: ANN401 # a type
-    """The type of an object that has these members and its lists, and nothing else."""
-    for n, (name, inner) in enumerate(place.fields.items()):
-        struct = _struct(inner, [], {})
-        names[f"f{n}"] = name
-        kind = list[struct] if inner.list_name else struct  # type: ignore[valid-type]
-        members.append((f"f{n}", kind | None, None))
-    return msgspec.defstruct("Item", members, rename=names, gc=False)
-
-
-def _add(items: Sequence[Any], place: _Place, counts: Counter[str]) -> None:
-    """Counts in objects of the usual form."""
-    for n, inner in enumerate(place.fields.values()):
-        values = filter(None, map(attrgetter(f"f{n}"), items))
-        if not inner.fields:
-            counts[inner.list_name] += sum(map(len, values))
-            continue
-        below = list(chain.from_iterable(values) if inner.list_name else values)
-        if inner.list_name:
-            counts[inner.list_name] += len(below)
-        _add(below, inner, counts)
-
-
-def _add_object(item: Mapping[str, object], place: _Place, counts: Counter[str]) -> None:
-    """Counts in an object of any form."""
-    for name, inner in place.fields.items():
-        items = _items(item.get(name), is_list=bool(inner.list_name))
-        if inner.list_name:
-            counts[inner.list_name] += len(items)
-        for each in items:
-            _add_object(each, inner, counts)
-
-
-def _items(value: object, *, is_list: bool) -> list[dict[str, object]]:
-    """The objects of a list, also of an object that is one, or a single object, also in a list of one."""
-    if not is_list:
-        single = value[0] if isinstance(value, list) and len(value) == 1 else value
-        return [single] if isinstance(single, dict) and not is_keyed(single) else []
-    if isinstance(value, dict):
-        value = list(value.values()) if is_keyed(value) else [value] if value else []
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-_object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_compact: Final = partial(msgspec.json.format, indent=-1)
 NOT_JSON: Final = "the response is not a complete JSON object"
 ROWS_MAX: Final = 200_000
 VALUES_MAX: Final = 20 * ROWS_MAX
 """Of one page. A value in memory takes up to a hundred times the bytes that it has in a body."""
-
 ERROR_FIELDS: Final = ("error", "errors", "message")
 """Members of an error body: those of the interface's shapes, and what a failing back end writes."""
+EMPTY_ARRAY: Final = "empty_array"
+CURSOR_AFTER_END: Final = "cursor_after_end"
+"""What pages show that nobody has answered: names of observations, and of settings of `sources.http`."""
+
 _NOTHING: Final = (b"", b"null", b"false", b'""', b"[]", b"{}")
 _TOO_LARGE: Final = "A page of that size is not read: report it to the platform."
+_EMPTY_ARRAY_BYTES: Final = 16
+"""A longer response is not looked at: `[]` and a line end."""
+_KINDS: Final = {
+    b"{": "an object",
+    b"[": "an array",
+    b'"': "a string",
+    b"t": "a boolean",
+    b"f": "a boolean",
+    b"n": "null",
+}
 _Int64 = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
+_object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_compact: Final = partial(msgspec.json.format, indent=-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +97,22 @@ class PageBody:
     pagination: Pagination | None = None
     has_more: bool = False
     cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageReadings:
+    """What pages mean that the interface does not describe, as a person has answered; None: nobody has.
+
+    Attributes:
+        cursor_after_end: whether a list with `hasMore` false and a cursor is at its end, or goes on.
+        empty_array: whether a response `[]` is a page without rows, or broken.
+    """
+
+    cursor_after_end: CursorAfterEnd | None = None
+    empty_array: EmptyArray | None = None
+
+
+NOT_ANSWERED: Final = PageReadings()
 
 
 class Paginator(Protocol):
@@ -306,25 +183,35 @@ def read_page(
         BrokenBody: not a complete JSON object, or an error in place of the rows.
         ContractBroken: a member occurs twice, there are too many rows or values, or the rows are not in an array.
     """
-    if len(body) > VALUES_MAX < body.count(b","):  # before anything is made of them
+    if len(body) > VALUES_MAX and body.count(b",") > VALUES_MAX:  # before anything is made of them
         raise ContractBroken(f"a page has more than {VALUES_MAX:,} values", _TOO_LARGE)
-    names, read = (rows_field, *others), None
-    if (match := _first_member(rows_field).match(body)) and (end := body.rfind(b"]") + 1):
+    names = (rows_field, *others)
+    first_member = _first_member(rows_field).match(body)
+    end = body.rfind(b"]") + 1
+    if first_member and end:
         # The usual form needs one pass: what is cut out is a single array, and what is left a small object.
-        rows = body[match.end() : end]
-        if (read := reader.read(rows)) is not None and read.ids:
-            return _page(rows, reader, read), _members(
-                body[: match.end()] + b"[]" + body[end:], names
-            )
-    members, form = _members(body, names), "array"
+        start = first_member.end()
+        rows = body[start:end]
+        read = reader.read(rows)
+        if read is not None and read.ids:
+            return _page(rows, reader, read), _members(body[:start] + b"[]" + body[end:], names)
+    members = _members(body, names)
     rows = members[rows_field]
-    if rows in (b"", b"null") and set(_members(body, ERROR_FIELDS).values()).difference(_NOTHING):
+    if rows in (b"", b"null") and _has_error(body):
         raise BrokenBody("an error in place of the rows")
+    form = "array"
     if may_be_object and rows.startswith(b"{"):
         rows, form = _rows_of_object(rows, rows_field, reader.key)
     if not rows.startswith(b"["):
         raise ContractBroken(f"`{rows_field}` is {kind_of(rows)}, not an array")
-    return replace(_page(rows, reader, reader.read(rows)), form=form), members
+    page = _page(rows, reader, reader.read(rows))
+    return replace(page, form=form), members
+
+
+def _has_error(body: bytes) -> bool:
+    """Whether a response says that something went wrong."""
+    errors = _members(body, ERROR_FIELDS).values()
+    return any(error not in _NOTHING for error in errors)
 
 
 def _page(rows: bytes, reader: RowReader, read: RowsRead | None) -> PageBody:
@@ -358,10 +245,6 @@ def _rows_of_object(data: bytes, field: str, key: str) -> tuple[bytes, str]:
     )
 
 
-_EMPTY_ARRAY_BYTES: Final = 16
-"""A longer response is not looked at: `[]` and a line end."""
-
-
 @lru_cache(maxsize=16)
 def _first_member(name: str) -> re.Pattern[bytes]:
     """Matches an object up to the value of its first member, if that has this name and is an array."""
@@ -375,11 +258,11 @@ def _members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
         if len(_compact(msgspec.json.encode(found))) == len(_compact(body)):  # no name occurs twice
             return {name: bytes(found.get(name, b"")).strip() for name in names}
     pairs = _named_members(body)
+    occurrences = Counter(name for name, _ in pairs)
+    for name in names:
+        if occurrences[name] > 1:
+            raise ContractBroken(f"`{name}` occurs twice in the response")
     members = dict(pairs)
-    if twice := next(
-        (name for name in names if [found for found, _ in pairs].count(name) > 1), None
-    ):
-        raise ContractBroken(f"`{twice}` occurs twice in the response")
     return {name: members.get(name, b"") for name in names}
 
 
@@ -393,34 +276,9 @@ def _named_members(data: bytes) -> list[tuple[str, bytes]]:
 
 def kind_of(data: bytes) -> str:
     """The JSON type of a value, with its article; `absent` for no bytes."""
-    kinds = {
-        b"{": "an object",
-        b"[": "an array",
-        b'"': "a string",
-        b"t": "a boolean",
-        b"f": "a boolean",
-        b"n": "null",
-    }
-    return kinds.get(data[:1], "a number") if data else "absent"
-
-
-@dataclass(frozen=True, slots=True)
-class PageReadings:
-    """What pages mean that the interface does not describe, as a person has answered; None: nobody has.
-
-    Attributes:
-        cursor_after_end: whether a list with `hasMore` false and a cursor is at its end, or goes on.
-        empty_array: whether a response `[]` is a page without rows, or broken.
-    """
-
-    cursor_after_end: CursorAfterEnd | None = None
-    empty_array: EmptyArray | None = None
-
-
-NOT_ANSWERED: Final = PageReadings()
-EMPTY_ARRAY: Final = "empty_array"
-CURSOR_AFTER_END: Final = "cursor_after_end"
-"""What pages show that nobody has answered: names of observations, and of settings of `sources.http`."""
+    if not data:
+        return "absent"
+    return _KINDS.get(data[:1], "a number")
 
 
 def read_empty_array(body: bytes, paginator: Paginator) -> PageBody | None:
@@ -453,7 +311,8 @@ class RepeatDetector:
     def __init__(self) -> None:
         self._previous: frozenset[bytes] = frozenset()
         self._checkpoint: frozenset[bytes] = frozenset()
-        self._pages, self._next_checkpoint = 0, 1
+        self._pages = 0
+        self._next_checkpoint = 1
 
     def check(self, page: PageBody) -> Literal["new", "repeated", "known"]:
         """Compares the next page, which has rows: `repeated` has the ids of the page before it, `known` no new one."""

@@ -34,20 +34,23 @@ def next_limit(sweeps: Sequence[Sweep], page_limit: int) -> int:
         return page_limit
     size = sweeps[0].size or page_limit
     second = int(size * SECOND_SIZE) if size > 1 else 2
-    if not sweeps[0].assumed_end:
-        limit = second if len(sweeps) % 2 else size
-        return limit if limit != sweeps[-1].limit else limit + 1
-    rows, used = (
-        sweeps[-1].rows,
-        {number for sweep in sweeps for number in (sweep.limit, sweep.size)},
-    )
+    if sweeps[0].assumed_end:
+        return _limit_with_short_page(sweeps, size) or second
+    limit = second if len(sweeps) % 2 else size
+    return limit if limit != sweeps[-1].limit else limit + 1
+
+
+def _limit_with_short_page(sweeps: Sequence[Sweep], size: int) -> int | None:
+    """A page size that no sweep had, and that leaves a short last page for as many rows as the last sweep had.
+
+    From 0.61 of the last size downwards, then upwards. None if there is none.
+    """
+    rows = sweeps[-1].rows
+    used = {sweep.limit for sweep in sweeps} | {sweep.size for sweep in sweeps}
     start = int(sweeps[-1].size * SECOND_SIZE)
-    sizes = (
-        [n for n in (*range(start, 1, -1), *range(start + 1, max(size, SMALL))) if rows % n]
-        if rows > 2
-        else [1, 3]
-    )
-    return next((n for n in sizes if n not in used), second)
+    sizes = [*range(start, 1, -1), *range(start + 1, max(size, SMALL))]
+    candidates = [n for n in sizes if rows % n] if rows > 2 else [1, 3]
+    return next((n for n in candidates if n not in used), None)
 
 
 def agree(before: Sweep, last: Sweep) -> bool:

@@ -44,13 +44,11 @@ DIGEST_COST = 2**12
 """How slow it is to guess a key: `n` of scrypt. 10 ms of CPU a guess."""
 
 _RUN: Final = "run-"
-_HEADER: Final = struct.Struct(
-    "<4sIIII"
-)  # magic, bytes of label and packed body, crc32, bytes of body
+_HEADER: Final = struct.Struct("<4sIIII")
+"""Of a frame: magic, bytes of the label, of the packed body, crc32, bytes of the body."""
 _MAGIC: Final = b"OBS2"
-_CODEC: Final = pa.Codec(
-    "zstd", 1
-)  # an eighth of the size; compressing takes less time than writing the rest would
+_CODEC: Final = pa.Codec("zstd", 1)
+"""An eighth of the size: compressing takes less time than writing the rest would."""
 
 
 class Spool:
@@ -73,9 +71,8 @@ class Spool:
             return None
         frame = self._frame(self.offset)
         if frame is None or frame[0] != label:
-            if (
-                os.fstat(self._descriptor).st_size > self.offset
-            ):  # else the file keeps the time of its last page
+            if os.fstat(self._descriptor).st_size > self.offset:
+                # Only then: otherwise the file keeps the time of its last page.
                 os.ftruncate(self._descriptor, self.offset)
             self._replaying = False
             return None

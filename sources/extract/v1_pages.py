@@ -25,14 +25,15 @@ from orderbridge.sources.extract.pages import (
     PageReadings,
     RepeatDetector,
     Request,
-    RowReader,
     kind_of,
     read_empty_array,
     read_page,
 )
+from orderbridge.sources.extract.row_reader import RowReader
 
 CURSOR_LENGTH_MAX: Final = 2048
 """A longer cursor is not saved: it would have to fit into a URL."""
+EMPTY_PAGES_MAX: Final = 3
 _CURSOR: Final = "startingAfter"
 
 
@@ -63,16 +64,6 @@ class CursorPosition:
     limit: int
     rows: int
     digest: str
-
-
-def _digest(ids: list[bytes]) -> str:
-    digest = hashlib.sha256()
-    for one in ids:
-        digest.update(len(one).to_bytes(8, "big") + one)
-    return digest.hexdigest()
-
-
-EMPTY_PAGES_MAX: Final = 3
 
 
 class CursorExpired(Exception):
@@ -113,8 +104,10 @@ class V1Cursor:
         self.readings = readings
         self.undecided: set[tuple[str, str]] = set()
         self.limit = limit if start is None else start.limit
-        self.reader, self._rows_field = RowReader(key), rows_field
-        self._start, self._repeated = start, list[bytes]()
+        self.reader = RowReader(key)
+        self._rows_field = rows_field
+        self._start = start
+        self._repeated: list[bytes] = []
         self._last: deque[tuple[Request, PageBody]] = deque(maxlen=2)
         self.position: CursorPosition | None = None
         self.size: int | None = None
@@ -153,7 +146,8 @@ class V1Cursor:
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator. Raises TailMismatch where the list does not continue at `start`."""
         self._is_waiting = False
-        self.size = page.count if self.size is None else self.size
+        if self.size is None:
+            self.size = page.count
         self._empty_pages = 0 if page.count else self._empty_pages + 1
         if page.has_more and not page.cursor:
             raise ContractBroken(
@@ -169,7 +163,8 @@ class V1Cursor:
         if page.count:
             self._last.append((request, page))
         if not page.cursor:
-            self.ended_by, self.position = "hasMore false", self._end()
+            self.position = self._end()
+            self.ended_by = "hasMore false"
             return True
         if self._empty_pages >= EMPTY_PAGES_MAX:
             raise ContractBroken(f"{EMPTY_PAGES_MAX} empty pages in a row with `hasMore` true")
@@ -197,15 +192,16 @@ class V1Cursor:
 
     def _compare(self, page: PageBody) -> None:
         """Compares the first rows with those of the earlier walk, until all of them have come."""
-        if self._start is not None and len(self._repeated) < self._start.rows:
-            self._repeated += self.reader.ids(page.rows)[: self._start.rows - len(self._repeated)]
-            if (
-                len(self._repeated) == self._start.rows
-                and _digest(self._repeated) != self._start.digest
-            ):
-                raise TailMismatch(
-                    "the saved cursor leads to other rows than before", "leads to other rows"
-                )
+        if self._start is None or len(self._repeated) >= self._start.rows:
+            return
+        missing = self._start.rows - len(self._repeated)
+        self._repeated += self.reader.ids(page.rows)[:missing]
+        if len(self._repeated) < self._start.rows:
+            return
+        if _digest(self._repeated) != self._start.digest:
+            raise TailMismatch(
+                "the saved cursor leads to other rows than before", "leads to other rows"
+            )
 
     def _end(self) -> CursorPosition | None:
         """Where a later walk can start. Raises TailMismatch where the rows of the earlier walk did not come."""
@@ -215,15 +211,17 @@ class V1Cursor:
             )
         if not self._last:
             return None
-        pages = [self._last[-1]] if self._last[-1][1].count >= self.limit else [*self._last]
-        cursor = pages[0][0].params.get(_CURSOR)
-        if (
-            not isinstance(cursor, str)
-            or not cursor.isprintable()
-            or not 0 < len(cursor) <= CURSOR_LENGTH_MAX
-        ):
+        pages = list(self._last)
+        _, last_page = pages[-1]
+        if last_page.count >= self.limit:
+            pages = pages[-1:]
+        first_request, _ = pages[0]
+        cursor = first_request.params.get(_CURSOR)
+        if not isinstance(cursor, str) or not _can_be_saved(cursor):
             return None
-        ids = [one for _, page in pages for one in self.reader.ids(page.rows)]
+        ids: list[bytes] = []
+        for _, page in pages:
+            ids += self.reader.ids(page.rows)
         return CursorPosition(cursor, self.limit, len(ids), _digest(ids))
 
     def reject(self, request: Request, error: PlatformError) -> None:
@@ -237,6 +235,13 @@ class V1Cursor:
         return []
 
 
+def _digest(ids: list[bytes]) -> str:
+    digest = hashlib.sha256()
+    for one in ids:
+        digest.update(len(one).to_bytes(8, "big") + one)
+    return digest.hexdigest()
+
+
 def _cursor(data: bytes) -> str | None:
     if not data or data == b"null":
         return None
@@ -244,6 +249,10 @@ def _cursor(data: bytes) -> str | None:
         return msgspec.json.decode(data, type=str)
     except (msgspec.MsgspecError, RecursionError):
         raise ContractBroken("`nextCursor` is neither a string nor null") from None
+
+
+def _can_be_saved(cursor: str) -> bool:
+    return cursor.isprintable() and 0 < len(cursor) <= CURSOR_LENGTH_MAX
 
 
 class SinglePage(V1Cursor):
@@ -273,14 +282,13 @@ class SinglePage(V1Cursor):
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""
-        self.size, self._has_more = page.count, page.has_more
+        self.size = page.count
+        self._has_more = page.has_more
         self.ended_by = "single response"
         return True
 
     def issues(self) -> list[str]:
         """See Paginator."""
-        return (
-            ["the response announces further rows, which the interface cannot request"]
-            if self._has_more
-            else []
-        )
+        if not self._has_more:
+            return []
+        return ["the response announces further rows, which the interface cannot request"]

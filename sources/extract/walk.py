@@ -40,7 +40,8 @@ from orderbridge.sources.extract.proof import (
     observations_of,
 )
 from orderbridge.sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
-from orderbridge.sources.extract.spool import SpoolFolder
+from orderbridge.sources.extract.spool import Spool, SpoolFolder
+from orderbridge.sources.extract.sweep_rows import SweepRows
 from orderbridge.sources.extract.v1_pages import (
     CursorExpired,
     CursorPosition,
@@ -104,13 +105,16 @@ def walk(
         Stopped: the client was stopped; the spool keeps the pages read so far.
         OSError: the disk is full or cannot be written.
     """
-    return _ListWalk(resource, client, folder, spools, options or WalkOptions(), start).run(
-        progress
-    )
+    list_walk = _ListWalk(resource, client, folder, spools, options or WalkOptions(), start)
+    return list_walk.run(progress)
 
 
 class _ListWalk:
-    """One walk over one list."""
+    """One walk over one list.
+
+    A list is read page by page, by a cursor, or in one response (`paginator_for`): one sweep, or several until they
+    prove it. With `start`, only its tail is read.
+    """
 
     def __init__(
         self,
@@ -121,72 +125,76 @@ class _ListWalk:
         options: WalkOptions,
         start: CursorPosition | None,
     ) -> None:
-        operation, record = LISTS[resource], RECORDS[resource]
-        self._operation, self._options, self._start = operation, options, start
+        record = RECORDS[resource]
+        self._operation = LISTS[resource]
         self._record = replace(record, key=options.key or record.key)
-        self._folder, self._spools = folder, spools
+        self._options = options
+        self._start = start
+        self._folder = folder
+        self._spools = spools
         self._client = client
-        self._fetcher = PageFetcher(operation, client, options.window)
-        self._result = ListResult(self._record.name)
-        self._is_paged = operation.paging == "pages"
+        self._fetcher = PageFetcher(self._operation, client, options.window)
+        self._is_paged = self._operation.paging == "pages"
         self._inferred = self._new_schema()
+        self._result = ListResult(self._record.name)
+        self._rows: list[SweepRows] = []
+        """Of each sweep of `_result`."""
 
     def run(self, progress: Progress) -> ListResult:
         result = self._result
         result.started_at = datetime.fromtimestamp(self._spools.started_at, UTC)
         try:
-            if self._start is None:
-                self._walk(progress)
-            else:
-                self._read_tail(self._start, progress)
-            self._spools.finish()
-            # its end is known now
-            progress(
-                result.resource,
-                result.total("pages"),
-                result.distinct,
-                result.distinct,
-                len(result.sweeps),
-            )
+            self._read(progress)
         except Stopped:
             raise
-        except BridgeError as failure:
-            error = self._with_request(failure)
-            if isinstance(error, AccessError):
-                gap = (
-                    "legacy_auth_failure" if self._operation.family == "legacy" else "missing_scope"
-                )
-                result.observations[gap, f"status {error.status}, code {error.code or 'none'}"] += 1
-            result.verdict, result.error, result.used_sweeps, result.files = (
-                "incomplete",
-                error,
-                [],
-                {},
-            )
-            result.evidence.append(str(error).splitlines()[0])
-            if isinstance(error, (ContractBroken, HttpRejected)):
-                self._spools.clear()  # resuming would fail on the same page again
-            if isinstance(error, RateLimited):
-                self._spools.stop_by_limit()
+        except BridgeError as error:
+            self._fail(self._with_request(error))
         if self._record.key_setting and not result.error:
             result.observations[self._record.key_setting, self._record.key] += 1
         if self._client.is_throttled:
             result.observations["rate_limit", f"{self._operation.family}: 429 received"] += 1
-        result.ended_at = datetime.now(UTC)
-        if all(sweep.resumed_pages == sweep.pages for sweep in result.sweeps) and (
-            at := self._spools.last_page_at()
-        ):
-            result.ended_at = datetime.fromtimestamp(
-                at, UTC
-            )  # all was read by a run that was killed
+        result.ended_at = self._ended_at()
         return result
 
+    def _read(self, progress: Progress) -> None:
+        result = self._result
+        if self._start is None:
+            self._read_whole(progress)
+        else:
+            self._read_tail(self._start, progress)
+        self._spools.finish()
+        # its end is known now
+        pages = result.total("pages")
+        progress(result.resource, pages, result.distinct, result.distinct, len(result.sweeps))
+
+    def _fail(self, error: BridgeError) -> None:
+        """Makes the result that of a walk that failed, and keeps the pages for the next one where they may help."""
+        result = self._result
+        result.verdict = "incomplete"
+        result.error = error
+        result.used_sweeps = []
+        result.files = {}
+        result.evidence.append(str(error).splitlines()[0])
+        if isinstance(error, AccessError):
+            is_legacy = self._operation.family == "legacy"
+            gap = "legacy_auth_failure" if is_legacy else "missing_scope"
+            seen = f"status {error.status}, code {error.code or 'none'}"
+            result.observations[gap, seen] += 1
+        if isinstance(error, (ContractBroken, HttpRejected)):
+            self._spools.clear()  # resuming would fail on the same page again
+        if isinstance(error, RateLimited):
+            self._spools.stop_by_limit()
+
+    def _ended_at(self) -> datetime:
+        """When the last page arrived: now, or earlier where a run that was killed had read all."""
+        is_replayed = all(sweep.resumed_pages == sweep.pages for sweep in self._result.sweeps)
+        last_page_at = self._spools.last_page_at() if is_replayed else 0.0
+        return datetime.fromtimestamp(last_page_at, UTC) if last_page_at else datetime.now(UTC)
+
     def _new_schema(self) -> InferredSchema | None:
-        return (
-            None
-            if self._record.fields
-            else InferredSchema(self._record, self._options.names, self._options.kinds)
-        )
+        if self._record.fields:
+            return None
+        return InferredSchema(self._record, self._options.names, self._options.kinds)
 
     def _with_request(self, error: BridgeError) -> BridgeError:
         """The error with the request that it is about, if a paginator raised it without one."""
@@ -197,17 +205,20 @@ class _ListWalk:
             error.message, error.hint, family=operation.family, verb="GET", path=operation.path
         )
 
-    def _walk(self, progress: Progress) -> None:
-        """Sweeps the list; from the beginning again where a cursor expires."""
+    def _read_whole(self, progress: Progress) -> None:
+        """Reads the list from its first page on, and once more from there where a cursor expires."""
         for _ in range(RESTARTS_MAX + 1):
             try:
                 # Open until the end: rows are decoded again from the spools where two sweeps are merged.
                 with ExitStack() as open_spools:
-                    return self._sweep_until_proven(open_spools, progress)
+                    self._sweep_until_proven(open_spools, progress)
+                    self._conclude()
+                    return
             except CursorExpired:
                 self._result.evidence.append("a cursor expired: started again from the first page")
                 self._spools.clear()
                 self._result.sweeps.clear()
+                self._rows.clear()
                 self._inferred = self._new_schema()
         raise ContractBroken(
             f"the platform rejected its own cursor {RESTARTS_MAX + 1} times",
@@ -221,26 +232,16 @@ class _ListWalk:
         sweep = Sweep(1, start.limit)
         self._result.sweeps.append(sweep)
         with closing(self._spools.sweep(sweep.number)) as spool:
-            files = PageFiles(
-                self._record, self._folder / "sweep-1", spool, paginator, self._inferred
-            )
             try:
-                self._sweep(sweep, paginator, files, progress)
+                self._sweep(sweep, paginator, spool, progress)
             except CursorExpired:
                 raise TailMismatch("the platform rejected the saved cursor", "rejected") from None
             except RateLimited:
                 raise  # to read the list whole would take more requests
             except PlatformError as error:
                 raise TailMismatch(f"the saved cursor failed: {error.message}", "failed") from None
-            if sweep.issues or files.repeated.counts:
-                raise TailMismatch("ids occur twice after the saved cursor", "repeats rows")
-            if (
-                sweep.quarantined
-            ):  # only whole reads keep count of them: a tail would be the last to mention these
-                raise TailMismatch(
-                    f"{sweep.quarantined} rows after the saved cursor were quarantined", "continues"
-                )
-            self._take([(sweep, files)])
+            self._check_tail(sweep)
+            self._use(self._rows)
         self._result.verdict = "tail"
         self._result.observations["cursor_reuse", "continues"] += 1
         self._result.evidence += [
@@ -249,193 +250,222 @@ class _ListWalk:
             evidence_of(sweep),
         ]
 
+    def _check_tail(self, sweep: Sweep) -> None:
+        """Raises TailMismatch where only the whole list can tell what a row is."""
+        if sweep.issues or self._rows[-1].repeated.counts:
+            raise TailMismatch("ids occur twice after the saved cursor", "repeats rows")
+        if sweep.quarantined:
+            # Only whole reads keep count of them: a tail would be the last to mention these.
+            raise TailMismatch(
+                f"{sweep.quarantined} rows after the saved cursor were quarantined", "continues"
+            )
+
+    def _sweeps_max(self) -> int:
+        most = self._options.sweeps
+        return most if self._is_paged else min(most, CURSOR_SWEEPS_MAX)
+
     def _sweep_until_proven(self, open_spools: ExitStack, progress: Progress) -> None:
-        sweeps, files = self._result.sweeps, list[PageFiles]()
+        """Reads the list again and again, until it is proven or no further sweep could prove it."""
+        sweeps = self._result.sweeps
         first_page: int | None = None
-        sweeps_max = (
-            self._options.sweeps if self._is_paged else min(self._options.sweeps, CURSOR_SWEEPS_MAX)
-        )
-        for number in range(1, sweeps_max + 1):
-            limit = next_limit(sweeps, self._options.page_limit)
-            paginator = paginator_for(self._operation, limit, self._record.key, first_page)
+        for number in range(1, self._sweeps_max() + 1):
+            sweep = Sweep(number, next_limit(sweeps, self._options.page_limit))
+            paginator = paginator_for(self._operation, sweep.limit, self._record.key, first_page)
             spool = open_spools.enter_context(closing(self._spools.sweep(number)))
-            earlier = files[-1] if files else None
-            folder, is_compared = (
-                self._folder / f"sweep-{number}",
-                self._is_paged and sweeps_max > 1,
-            )
-            files.append(
-                PageFiles(
-                    self._record,
-                    folder,
-                    spool,
-                    paginator,
-                    self._inferred,
-                    earlier,
-                    is_compared=is_compared,
-                )
-            )
-            sweeps.append(Sweep(number, limit))
+            sweeps.append(sweep)
             try:
-                files[-1] = self._sweep(sweeps[-1], paginator, files[-1], progress)
+                self._sweep(sweep, paginator, spool, progress)
             except HttpRejected as error:
                 if number == 1 or paginator.size is not None:
                     raise
                 # The platform takes certain limits only: the sweeps so far stand.
-                del sweeps[-1], files[-1]
+                sweeps.pop()
                 self._result.evidence.append(
-                    f"limit {limit} was rejected with status {error.status}: no further sweep"
+                    f"limit {sweep.limit} was rejected with status {error.status}: no further sweep"
                 )
-                break
-            if isinstance(paginator, LegacyPages):
-                self._check_total(sweeps[-1], paginator.gap, files[-1])
-                if paginator.is_page_0_unknown:
-                    break  # no further sweep can prove the list
-                first_page = None if paginator.is_page_0_larger else paginator.first_page
-            if number > 1 and self._is_paged and have_equal_pages(sweeps):
-                if sweeps[-2].is_clean and sweeps[-1].is_clean:
-                    sweeps[-1].issues.append(
-                        "the platform ignores `limit`: both sweeps had pages of the same size"
-                    )
-                break  # further sweeps cannot prove more
-            self._result.is_agreed = self._is_agreed(files)
-            if self._result.is_agreed:
-                break
-        self._conclude(files)
+                return
+            if self._is_decided(sweep, paginator):
+                return
+            first_page = None
+            if isinstance(paginator, LegacyPages) and not paginator.is_page_0_larger:
+                first_page = paginator.first_page
 
-    def _sweep(
-        self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress
-    ) -> PageFiles:
-        """Reads the list once, from its first page to its end; returns the files that have its rows."""
-        name, earlier = self._record.name, self._result.sweeps[:-1]
-        expected = earlier[-1].rows if earlier else None
+    def _is_decided(self, sweep: Sweep, paginator: Paginator) -> bool:
+        """Whether the list is proven (`is_agreed`), or no further sweep could prove it."""
+        if isinstance(paginator, LegacyPages) and paginator.is_page_0_unknown:
+            return True
+        if self._is_paged and sweep.number > 1 and have_equal_pages(self._result.sweeps):
+            if self._result.sweeps[-2].is_clean and sweep.is_clean:
+                sweep.issues.append(
+                    "the platform ignores `limit`: both sweeps had pages of the same size"
+                )
+            return True
+        self._result.is_agreed = self._is_agreed()
+        return self._result.is_agreed
+
+    def _sweep(self, sweep: Sweep, paginator: Paginator, spool: Spool, progress: Progress) -> None:
+        """Reads the list once, from its first page to its end."""
+        earlier = self._rows[-1] if self._rows else None
+        files = PageFiles(
+            self._record,
+            self._folder / f"sweep-{sweep.number}",
+            spool,
+            paginator,
+            self._inferred,
+            earlier,
+            is_compared=self._is_paged and self._sweeps_max() > 1,
+        )
         try:
-            for page in self._fetcher.pages(paginator, files.spool):
-                sweep.pages += 1
-                if page.is_listed:
-                    sweep.rows += page.body.count
-                    files.add(
-                        int(page.request.params.get("page", sweep.pages)), page.body, page.offset
-                    )
-                    if self._is_paged:
-                        self._result.observations[f"{name}_data", page.body.form] += 1
-                total = expected if paginator.total is None else paginator.total
-                progress(name, sweep.pages, sweep.rows, total, sweep.number)
-            finished = files.finish()
+            self._read_pages(sweep, paginator, spool, files, progress)
+            rows = files.finish()
         except BaseException:
             files.abandon()
-            for name_of_setting, seen in paginator.undecided:
-                self._result.observations[name_of_setting, f"{name}: {seen}"] += 1
+            for setting, seen in paginator.undecided:
+                self._result.observations[setting, f"{self._record.name}: {seen}"] += 1
             raise
-        if sweep.number == 1 and isinstance(paginator, V1Cursor):  # a later sweep has another limit
-            self._result.position = paginator.position
-        sweep.size, sweep.total, sweep.ended_by = (
-            paginator.size or 0,
-            paginator.total,
-            paginator.ended_by,
-        )
-        sweep.resumed_pages = files.spool.replayed
-        sweep.distinct, sweep.quarantined = len(finished.ids), len(finished.quarantined)
+        self._rows.append(rows)
+        self._result.observations.update(rows.observations)
+        sweep.resumed_pages = spool.replayed
+        sweep.size = paginator.size or 0
+        sweep.total = paginator.total
+        sweep.ended_by = paginator.ended_by
+        sweep.distinct = len(rows.ids)
+        sweep.quarantined = len(rows.quarantined)
         sweep.duplicates = sweep.rows - sweep.quarantined - sweep.distinct
         sweep.issues = paginator.issues()
-        if equal := finished.repeated.equal_rows:
+        equal = rows.repeated.equal_rows
+        if equal:
             sweep.issues.append(f"{equal} rows were read twice")
-        self._result.observations.update(finished.observations)
+        if sweep.number == 1 and isinstance(paginator, V1Cursor):  # a later sweep has another limit
+            self._result.position = paginator.position
         if isinstance(paginator, LegacyPages):
-            sweep.assumed_end = paginator.assumed_end
-            sweep.totals = paginator.totals
-            sweep.pages_announced = paginator.pages_announced
-            sweep.pages_listed = paginator.pages_listed
-            self._result.observations.update(observations_of(name, sweep, paginator.first_page))
-        return finished
+            self._record_pagination(sweep, paginator)
 
-    def _check_total(self, sweep: Sweep, gap: int, files: PageFiles) -> None:
-        """Notes an issue where `total` differs from the rows read, but not by as many as in earlier walks.
+    def _read_pages(
+        self,
+        sweep: Sweep,
+        paginator: Paginator,
+        spool: Spool,
+        files: PageFiles,
+        progress: Progress,
+    ) -> None:
+        name = self._record.name
+        earlier = self._result.sweeps[:-1]
+        expected = earlier[-1].rows if earlier else None
+        for page in self._fetcher.pages(paginator, spool):
+            sweep.pages += 1
+            if page.is_listed:
+                sweep.rows += page.body.count
+                number = int(page.request.params.get("page", sweep.pages))
+                files.add(number, page.body, page.offset)
+                if self._is_paged:
+                    self._result.observations[f"{name}_data", page.body.form] += 1
+            total = expected if paginator.total is None else paginator.total
+            progress(name, sweep.pages, sweep.rows, total, sweep.number)
+
+    def _record_pagination(self, sweep: Sweep, paginator: LegacyPages) -> None:
+        """Takes from a legacy sweep what its pagination objects reported."""
+        sweep.assumed_end = paginator.assumed_end
+        sweep.totals = paginator.totals
+        sweep.pages_announced = paginator.pages_announced
+        sweep.pages_listed = paginator.pages_listed
+        sweep.gap = paginator.gap
+        if not self._is_gap_known(sweep.gap):
+            sweep.issues.append(f"total is {sweep.total}, but {sweep.rows} rows were read")
+        observed = observations_of(self._record.name, sweep, paginator.first_page)
+        self._result.observations.update(observed)
+
+    def _is_gap_known(self, gap: int) -> bool:
+        """Whether `total` differs from the rows read by nothing, or by as much as in earlier walks.
 
         A `total` that counts deleted rows counts those too that were listed before and are not now.
         """
         known, known_ids = self._options.known_gap, self._options.known_ids
-        sweep.gap = gap
-        if (
-            gap
-            and gap != known
-            and (not known or known_ids is None or gap - known != files.count_absent(known_ids))
-        ):
-            sweep.issues.append(f"total is {sweep.total}, but {sweep.rows} rows were read")
+        if gap in (0, known):
+            return True
+        if not known or known_ids is None:
+            return False
+        return gap - known == self._rows[-1].count_absent(known_ids)
 
-    def _learn_gap(self, files: list[PageFiles], *, is_proven: bool) -> bool:
-        """Records by how many rows `total` differs: as known, or as all sweeps confirm for the next walk.
-
-        Returns:
-            Whether the list is proven, or the difference is known or confirmed.
-        """
-        sweeps, words = self._result.sweeps, ""
-        if is_proven and self._options.known_gap:
-            gap, words = sweeps[-1].gap, "as earlier reads confirmed"
-        elif (gap := confirmed_gap(sweeps)) and all(one.same_rows(files[-1]) for one in files):
-            words = f"{len(sweeps)} equal sweeps confirm: a next read with this difference can be complete"
-        if words:
-            self._result.observations[f"{self._result.resource}_total_gap", f"{gap}"] += 1
-        if words and gap:
-            self._result.evidence.append(
-                f"total counts {abs(gap)} rows {'more' if gap > 0 else 'fewer'} than are listed, {words}"
-            )
-        return is_proven or bool(words)
-
-    def _is_agreed(self, files: list[PageFiles]) -> bool:
+    def _is_agreed(self) -> bool:
         """Whether the last sweep has all rows: as the one before has them, or by a cursor, each id once.
 
-        A cursor that counts rows skips one where another is removed: if a known id is absent, a second sweep decides.
+        An offset cursor skips a row when an earlier row is deleted. If a known id is missing, the list is read again.
         """
-        last = files[-1]
+        *earlier, last = self._rows
         if not self._is_paged and not last.repeated.counts:
-            if len(files) == 1:
-                return self._options.known_ids is None or not last.count_absent(
-                    self._options.known_ids
-                )
-            return not any(last.ids.count_absent(earlier.ids) for earlier in files[:-1])
-        return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
+            if earlier:
+                return not any(last.ids.count_absent(rows.ids) for rows in earlier)
+            known_ids = self._options.known_ids
+            return known_ids is None or not last.count_absent(known_ids)
+        if not earlier:
+            return False
+        return agree(*self._result.sweeps[-2:]) and earlier[-1].same_rows(last)
 
-    def _conclude(self, files: list[PageFiles]) -> None:
+    def _conclude(self) -> None:
         """The verdict, and the files of the rows that it is about."""
-        result, sweeps, is_agreed = self._result, self._result.sweeps, self._result.is_agreed
+        result, sweeps = self._result, self._result.sweeps
         judged = sweeps[-2:] if self._is_paged else sweeps[-1:]
-        is_proven = is_agreed and not any(sweep.issues or sweep.quarantined for sweep in judged)
+        is_flawed = any(sweep.issues or sweep.quarantined for sweep in judged)
+        is_proven = result.is_agreed and not is_flawed
         result.verdict = "complete" if is_proven else "unproven"
-        used = list(zip(sweeps, files, strict=True))[-1 if is_agreed else 0 :]
-        self._take(used)
+        self._use(self._rows[-1:] if result.is_agreed else self._rows)
         result.evidence += map(evidence_of, sweeps)
-        if len(sweeps) == 1 and not is_agreed:
-            result.evidence.append(
-                "a single sweep does not prove a list: rows may have moved while it was read"
-            )
-        elif len(sweeps) > 1:
-            is_equal = self._is_paged or files[-1].repeated.counts
-            proof = (
-                "the last two sweeps agree"
-                if is_equal
-                else "the last sweep has each id once, and all ids before it"
-            )
-            result.evidence.append(proof if is_agreed else "no two sweeps agree: all are merged")
-        is_explained = self._learn_gap(files, is_proven=is_proven)
-        if not is_explained:
+        result.evidence += self._reasons()
+        if not self._is_total_explained(is_proven=is_proven):
             listed = result.distinct + len(result.quarantined)
             result.cut = cut_in_words(sweeps, listed, self._options.known_gap)
         log.debug("%s: %s", result.resource, result.verdict)
 
-    def _take(self, used: list[tuple[Sweep, PageFiles]]) -> None:
-        """Takes the rows of these sweeps as the result; the newest row of an id wins."""
+    def _reasons(self) -> list[str]:
+        """Why the sweeps together prove the list, or do not; nothing where one sweep by a cursor does."""
+        is_single = len(self._rows) == 1
+        if not self._result.is_agreed:
+            if is_single:
+                return [
+                    "a single sweep does not prove a list: rows may have moved while it was read"
+                ]
+            return ["no two sweeps agree: all are merged"]
+        if is_single:
+            return []
+        if self._is_paged or self._rows[-1].repeated.counts:
+            return ["the last two sweeps agree"]
+        return ["the last sweep has each id once, and all ids before it"]
+
+    def _is_total_explained(self, *, is_proven: bool) -> bool:
+        """Whether the list is proven, or `total` differs from it as all sweeps confirm. Records a difference."""
+        sweeps = self._result.sweeps
+        if is_proven and self._options.known_gap:
+            self._record_gap(sweeps[-1].gap, "as earlier reads confirmed")
+            return True
+        gap = confirmed_gap(sweeps)
+        if gap and all(rows.same_rows(self._rows[-1]) for rows in self._rows):
+            next_read = "a next read with this difference can be complete"
+            self._record_gap(gap, f"{len(sweeps)} equal sweeps confirm: {next_read}")
+            return True
+        return is_proven
+
+    def _record_gap(self, gap: int, words: str) -> None:
+        """Records, for the next walk, how many rows more than are listed `total` counts."""
+        self._result.observations[f"{self._result.resource}_total_gap", f"{gap}"] += 1
+        if gap:
+            more = "more" if gap > 0 else "fewer"
+            self._result.evidence.append(
+                f"total counts {abs(gap)} rows {more} than are listed, {words}"
+            )
+
+    def _use(self, used: list[SweepRows]) -> None:
+        """Takes these rows, of the last sweeps, as the result; the newest row of an id wins."""
         result = self._result
-        result.used_sweeps = [sweep.number for sweep, _ in used]
-        used_files = [sweep_files for _, sweep_files in used]
-        for position, sweep_files in reversed(list(enumerate(used_files))):
-            distinct, tables = sweep_files.write(used_files[position + 1 :])
+        result.used_sweeps = [sweep.number for sweep in result.sweeps[-len(used) :]]
+        for position, rows in reversed(list(enumerate(used))):
+            distinct, tables = rows.write(used[position + 1 :])
             result.distinct += distinct
-            result.items.update(sweep_files.items)
+            result.items.update(rows.items)
             for table, file in tables.items():
                 result.files.setdefault(table, []).append(file)
-        result.quarantined = distinct_rows(sweep_files.quarantined for sweep_files in used_files)
-        result.quarantined += used_files[-1].conflicting_rows(used_files[:-1])
+        result.quarantined = distinct_rows(rows.quarantined for rows in used)
+        result.quarantined += used[-1].conflicting_rows(used[:-1])
         if self._inferred is not None:
             result.observations.update(self._inferred.observations())
             result.kinds = self._inferred.kinds()

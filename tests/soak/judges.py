@@ -29,9 +29,9 @@ from orderbridge.sources.decode import rows, schema_inference, values
 from orderbridge.sources.decode.documented import decode
 from orderbridge.sources.decode.rows import Decoded
 from orderbridge.sources.decode.schema_inference import InferredNode
-from orderbridge.sources.extract import page_files
+from orderbridge.sources.extract import batches
 from orderbridge.sources.extract import walk as walks
-from orderbridge.sources.extract.page_files import PageFiles
+from orderbridge.sources.extract.sweep_rows import SweepRows
 from orderbridge.sources.http import client as clients
 from orderbridge.sources.http import retries
 from orderbridge.sources.http.client import Client
@@ -49,7 +49,7 @@ from tests.soak.walks import walk_seed
 
 patch = mock.patch.object
 Broken = Callable[[], Any]
-write, open_ledger = PageFiles.write, Ledger.open
+write, open_ledger = SweepRows.write, Ledger.open
 
 
 def _last_plan(options: ImportOptions) -> Plan | None:
@@ -94,9 +94,9 @@ CORRECTED = 9
 """The same, but that the orders are corrected in the end."""
 AGREED: dict[str, Broken] = {
     "any two sweeps agree": lambda: patch(
-        walks._ListWalk, "_is_agreed", lambda self, files: len(files) > 1
+        walks._ListWalk, "_is_agreed", lambda self: len(self._rows) > 1
     ),
-    "the decoder loses a row": lambda: patch(page_files, "decode", _lossy),
+    "the decoder loses a row": lambda: patch(batches, "decode", _lossy),
     "a lone sweep proves a list": lambda: patch(walks._ListWalk, "_is_agreed", return_value=True),
 }
 
@@ -128,7 +128,7 @@ JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
     ): AGREED  # the last ones find more
     | {
         "sweeps are not merged": lambda: patch(
-            PageFiles, "write", lambda self, later_keys: write(self, [])
+            SweepRows, "write", lambda self, later_keys: write(self, [])
         ),
         "numbers lose their digits": lambda: patch(
             rows, "canonical", lambda number: str(float(number))

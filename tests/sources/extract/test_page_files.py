@@ -23,11 +23,14 @@ from orderbridge.sources.decode.rows import Decoded, Page
 from orderbridge.sources.decode.undocumented import InferredSchema
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.extract import page_files
+from orderbridge.sources.extract.batches import BatchDecoder
 from orderbridge.sources.extract.ids import Hashes, IdHashes, hash_ids, rows_with_shared_hash
 from orderbridge.sources.extract.legacy_pages import LegacyPages
-from orderbridge.sources.extract.page_files import PageFiles, read_batches
+from orderbridge.sources.extract.page_files import PageFiles
 from orderbridge.sources.extract.pages import Paginator
 from orderbridge.sources.extract.spool import Spool, SpoolFolder, run_folder
+from orderbridge.sources.extract.sweep_rows import SweepRows
+from orderbridge.sources.extract.table_files import read_batches
 from orderbridge.sources.extract.v1_pages import V1Cursor
 
 
@@ -44,7 +47,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 def filled(
     folder: Path, spool: Spool, resource: str, pages: list[list[dict[str, Any]]]
-) -> PageFiles:
+) -> SweepRows:
     record = LISTS[resource].records
     assert record is not None
     paginator: Paginator = LegacyPages(100) if resource == "customers" else V1Cursor(100)
@@ -94,7 +97,7 @@ def test_a_row_that_came_twice_is_there_as_it_came_last(
         return np.array([int(key) % 3 for key in keys.to_pylist()], np.uint64)
 
     if collides:
-        monkeypatch.setattr("orderbridge.sources.extract.page_files.hash_ids", colliding)
+        monkeypatch.setattr("orderbridge.sources.extract.sweep_rows.hash_ids", colliding)
     pages = [
         [customer(1, "old"), customer(2)],
         [customer(3)],
@@ -110,7 +113,7 @@ def test_a_row_that_came_twice_is_there_as_it_came_last(
 
 
 def test_rows_that_a_later_sweep_has_are_left_to_it(tmp_path: Path, spool: Spool) -> None:
-    def sweep(name: str, *keys: int) -> PageFiles:
+    def sweep(name: str, *keys: int) -> SweepRows:
         return filled(tmp_path / name, spool, "customers", [[customer(key)] for key in keys])
 
     files, second, third = sweep("1", *range(6)), sweep("2", 0, 1), sweep("3", 2, 9)
@@ -184,16 +187,16 @@ def test_items_counted_in_pages_are_those_that_are_decoded(
 def test_an_item_that_the_decoder_loses_is_noticed(
     tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch, resource: str, is_late: bool
 ) -> None:
-    decode = PageFiles._decode
+    decode = BatchDecoder.decode
 
-    def lossy(self: PageFiles, pages: list[Page], *, is_known: bool = False) -> Decoded:
+    def lossy(self: BatchDecoder, pages: list[Page], *, is_known: bool = False) -> Decoded:
         full = decode(self, pages, is_known=is_known)
         tables = {
             name: table.slice(0, len(table) - ("__" in name)) for name, table in full.tables.items()
         }
         return replace(full, tables=tables) if is_late == is_known else full
 
-    monkeypatch.setattr(PageFiles, "_decode", lossy)
+    monkeypatch.setattr(BatchDecoder, "decode", lossy)
     rows_ = [
         {"id": n, "documents": [{"number": "1"}], "lines": [{"sku": "A"}] * 2}
         for n in (1, 2, *[3] * is_late, 3)

@@ -29,7 +29,7 @@ from orderbridge.sources.errors import (
     Stopped,
     Unreachable,
 )
-from orderbridge.sources.extract import page_files
+from orderbridge.sources.extract import batches, page_files
 from orderbridge.sources.extract.ids import ID_CONFLICT, IdHashes, hash_ids
 from orderbridge.sources.extract.result import WalkOptions
 from orderbridge.sources.extract.spool import SpoolFolder
@@ -260,7 +260,7 @@ def test_a_second_sweep_is_decoded_and_published_only_if_its_bytes_differ(
             raw if params["limit"] == 100 else raw.replace(b'"Zo\\u00eb %d"' % position, b'"New"')
         )
 
-    monkeypatch.setattr(page_files, "decode", counting)
+    monkeypatch.setattr(batches, "decode", counting)
     monkeypatch.setattr(page_files, "BATCH_PAGES", 2)
     result = walked(Platform(list(range(1, 651)), alter=changed), tmp_path)
     assert (result.verdict, result.used_sweeps, result.distinct, result.duplicates) == (
@@ -559,7 +559,7 @@ def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
             decoded, tables={name: table.slice(1) for name, table in decoded.tables.items()}
         )
 
-    with mock.patch.object(page_files, "decode", lossy):
+    with mock.patch.object(batches, "decode", lossy):
         result = walked(Platform(list(range(1, 36))), tmp_path, page_limit=10)
     assert (result.verdict, result.distinct, result.files) == ("incomplete", 0, {})
     assert str(result.error) == "customers: 35 rows were read, 34 decoded"
