@@ -6,7 +6,7 @@ In: what the import reads of the file. Out: rows, and the fields to choose from;
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from orderbridge.pipelines.desk.imports import DeskImport
@@ -18,6 +18,7 @@ from orderbridge.pipelines.import_file.reading import (
     read_columns,
 )
 from orderbridge.pipelines.imports.open import open_input_table
+from orderbridge.pipelines.plan.wording import problem_in
 from orderbridge.sources.files import DetectedFormat, ReadOptions
 from orderbridge.sources.kinds import PASSWORD
 
@@ -81,7 +82,7 @@ def columns_page(one: DeskImport, texts: Texts) -> ColumnsPage:
     """How the file of an import is read. Raises UsageError: it cannot be read."""
     found = open_input_table(one.file, ReadOptions(sheet=one.sheet or None), None).format
     reading = read_columns(one.kind, one.file, one.sheet, one.lookups)
-    rows = [_row(column) for column in reading.columns]
+    rows = [_row(column, texts) for column in reading.columns]
     rows.sort(key=lambda row: row.state != "asked")
     fields = [
         FieldOption(
@@ -133,7 +134,7 @@ def _current(column: ReadColumn) -> str:
     return IGNORE
 
 
-def _row(column: ReadColumn) -> ColumnRow:
+def _row(column: ReadColumn, texts: Texts) -> ColumnRow:
     is_asked = column.state == "asked"
     return ColumnRow(
         name=column.name,
@@ -141,9 +142,15 @@ def _row(column: ReadColumn) -> ColumnRow:
         state=column.state,
         chosen=(column.guess or KEEP) if is_asked else _current(column),
         paths=column.fields,
-        samples=[cell for cell in column.samples if cell.text.strip()][:_SAMPLES],
+        samples=[_sample(cell, texts) for cell in column.samples if cell.text.strip()][:_SAMPLES],
         rivals=column.rivals,
     )
+
+
+def _sample(cell: SampleCell, texts: Texts) -> SampleCell:
+    if not cell.problem:
+        return cell
+    return replace(cell, problem=problem_in(texts, cell.code, cell.problem))
 
 
 def _shown_delimiter(found: DetectedFormat) -> str:

@@ -19,10 +19,13 @@ from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.ledger.model import OpenPlan
 from orderbridge.pipelines.questions.questions import asked_questions
 from orderbridge.pipelines.reporting.status import Status, next_steps, read_status
+from orderbridge.pipelines.warehouse.finding_history import NewFindings
 from orderbridge.pipelines.warehouse.ops import LastRead
 from orderbridge.sources.contract import Family
 from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.settings import find_root, is_set
+from orderbridge.sources.words import number
+from orderbridge.transforms.rules import find_rule
 
 _OLD_H: Final = 36.0
 """Hours after which the age of a list is marked: more than a night was missed."""
@@ -88,6 +91,14 @@ class UnknownRow:
     steps: Sequence[Link]
 
 
+@dataclass(frozen=True, slots=True)
+class NewsRow:
+    """What the last run was the first to find, in English. `detail`: of the first of them, or how many there are."""
+
+    text: str
+    detail: str = ""
+
+
 @dataclass(slots=True, kw_only=True)
 class Home:
     """The first page.
@@ -104,7 +115,7 @@ class Home:
     next: Link | None = None
     lists: Sequence[ListRow] = ()
     nights: Sequence[NightRow] = ()
-    news: Sequence[str] = ()
+    news: Sequence[NewsRow] = ()
     questions: Sequence[QuestionRow] = ()
     question_count: int = 0
     imports: Sequence[ImportRow] = ()
@@ -162,11 +173,16 @@ def _add_status(page: Home, status: Status, texts: Texts) -> None:
         for name in status.never_read
     ]
     page.nights = nights(status, texts)
-    page.news = [one.text for one in status.new_findings] + [
-        one.text for one in status.schema_changes
-    ]
+    page.news = [_news(one) for one in status.new_findings]
+    page.news += [NewsRow(one.text) for one in status.schema_changes]
     page.unknown = [_unknown_row(plan, texts) for plan in status.open_plans]
     page.running = status.running
+
+
+def _news(one: NewFindings) -> NewsRow:
+    rule = find_rule(f"{one.entity}.{one.rule}")
+    text = one.rule if rule is None else rule.meaning
+    return NewsRow(text, one.detail or number(one.findings, "finding"))
 
 
 def _list_row(one: LastRead, status: Status, texts: Texts) -> ListRow:
@@ -242,7 +258,7 @@ def _unknown_row(plan: OpenPlan, texts: Texts) -> UnknownRow:
     count = sum(
         number for state, number in plan.states.items() if not is_unknown or state in _UNKNOWN
     )
-    steps = [Link(step.words, command=step.command) for step in next_steps(plan)]
+    steps = [Link(step.words_in(texts), command=step.command) for step in next_steps(plan)]
     return UnknownRow(
         kind=texts(f"kind.{plan.kind}"),
         folder=Path(plan.folder).name,

@@ -13,6 +13,7 @@ from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
 from orderbridge.pipelines.desk.imports import DeskImport, ImportRow, corrections, import_row
 from orderbridge.pipelines.desk.plans import Document, PlanPage, plan_page
 from orderbridge.pipelines.desk.progress import Progress, progress_of
+from orderbridge.pipelines.desk.questions import answer_label
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.sources.errors import UsageError
 
@@ -132,10 +133,7 @@ def _asked(question: Mapping[str, Any], texts: Texts) -> Asked:
     choices = [
         AskedAnswer(
             value=str(choice["value"]),
-            label=texts.or_own(
-                f"answer.{topic}.{choice['value']}",
-                texts.or_own(f"answer.{choice['value']}", str(choice["value"])),
-            ),
+            label=answer_label(str(topic), str(choice["value"]), texts),
             evidence=str(choice.get("evidence") or ""),
             is_checked=choice["value"] == proposal,
         )
@@ -143,17 +141,9 @@ def _asked(question: Mapping[str, Any], texts: Texts) -> Asked:
     ]
     return Asked(
         id=str(question["id"]),
-        text=_question_text(question, topic, texts),
+        text=texts.known(str(question["text"])),
         reason=str(question.get("reason") or ""),
         examples=[str(example) for example in question.get("examples") or ()],
         choices=choices,
         is_here=bool(choices),
     )
-
-
-def _question_text(question: Mapping[str, Any], topic: str, texts: Texts) -> str:
-    """What is asked, in the language of the page where its words are known."""
-    text = str(question["text"])
-    if texts.language == "en" or not topic:
-        return text
-    return texts.or_own(f"ask.{topic}", text, **question["values"])

@@ -6,6 +6,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from orderbridge.pipelines.desk.texts import Texts
@@ -28,7 +29,11 @@ class Pages:
         self._environment = template_environment(
             "orderbridge.pipelines.desk", "templates", autoescape=True
         ).overlay(finalize=self._written)
-        self.globals: dict[str, Any] = {"t": texts, "language": texts.language}
+        self.globals: dict[str, Any] = {
+            "t": texts,
+            "language": texts.language,
+            "known": self._known,
+        }
 
     def page(self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
         """A page from the template of a name."""
@@ -38,6 +43,16 @@ class Pages:
     def see(self, path: str) -> RedirectResponse:
         """To a page after a form: reloading it sends nothing again."""
         return RedirectResponse(f"{self.globals['base']}{path}", HTTPStatus.SEE_OTHER)
+
+    def _known(self, text: str) -> Markup:
+        """A text of a command in the language of the page; marked as English where it is not known."""
+        parts = [
+            Markup('<span lang="en">{}</span>').format(self._written(part))  # escapes
+            if is_english
+            else escape(self._written(part))
+            for part, is_english in self.texts.known_parts(text)
+        ]
+        return Markup("; ").join(parts)
 
     def _written(self, value: object) -> object:
         """How a value is written: thousands separated, a time in that of this machine, no control characters."""

@@ -12,6 +12,7 @@ from typing import Final, get_args
 from urllib.parse import quote
 
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.questions.findings import NOT_FINE
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.pairs import PREFIX as PAIR
 from orderbridge.pipelines.questions.pairs import pair_of
@@ -93,6 +94,7 @@ class QuestionPage:
 
     Attributes:
         table: the values of a table, each with one of `classes`; empty where the question is no table.
+        otherwise: what to do where no answer is right.
         pair: the two records that it is about.
         is_withdrawable: a person has answered it.
     """
@@ -105,6 +107,7 @@ class QuestionPage:
     hidden: int = 0
     table: Sequence[TableRow] = ()
     classes: Sequence[str] = ()
+    otherwise: Sequence[str] = ()
     pair: Pair | None = None
     is_withdrawable: bool = False
 
@@ -161,9 +164,18 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
         hidden=0 if is_table else max(0, len(possible) - _CHOICES_MAX),
         table=_table(question) if is_table else (),
         classes=get_args(StatusClass) if is_table else (),
+        otherwise=_otherwise(question, texts),
         pair=_pair(question.id) if question.id.startswith(PAIR) else None,
         is_withdrawable=question.state == "answered",
     )
+
+
+def _otherwise(question: AskedQuestion, texts: Texts) -> list[str]:
+    """What to do where no answer is right: that of a finding begins with the case in which it is to be done."""
+    text = question.otherwise
+    if not text.startswith(NOT_FINE):
+        return [text] if text else []
+    return [texts("question.not_fine"), text.removeprefix(NOT_FINE)]
 
 
 def table_answer(rows: Iterable[tuple[str, str]]) -> str:
@@ -173,7 +185,9 @@ def table_answer(rows: Iterable[tuple[str, str]]) -> str:
 
 def asked_text(one: AskedQuestion, texts: Texts) -> str:
     """What is asked, in the language of the page where it is known."""
-    return one.text if texts.language == "en" else texts.or_own(_text_code(one), one.text)
+    return (
+        one.text if texts.language == "en" else texts.or_own(_text_code(one), texts.known(one.text))
+    )
 
 
 def text_language(one: AskedQuestion, texts: Texts) -> str:
@@ -198,11 +212,16 @@ def _choice(question: AskedQuestion, choice: Choice, texts: Texts) -> ChoiceRow:
     mark = "choice.used" if is_used else "choice.proposed" if is_proposed else ""
     return ChoiceRow(
         value=choice.value,
-        label=texts.or_own(f"answer.{choice.value}", choice.value),
+        label=answer_label(question.id, choice.value, texts),
         evidence=_parts(choice),
         mark=texts(mark) if mark else "",
         is_checked=is_used or is_proposed,
     )
+
+
+def answer_label(question: str, value: str, texts: Texts) -> str:
+    """An answer in words: those of the question, or of each question that has it; else as it is typed."""
+    return texts.or_own(f"answer.{question}.{value}", texts.or_own(f"answer.{value}", value))
 
 
 def _parts(choice: Choice) -> list[str]:

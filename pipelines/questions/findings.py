@@ -59,6 +59,7 @@ GONE: Final = frozenset(
 """Rules whose findings of one run are one question: fields that vanish together."""
 _AND: Final = " + "
 """Between the places of such a question."""
+NOT_FINE: Final = "where it is not fine. "
 _FINE: Final = "known and fine: it is counted, but no longer listed, and is no error any more"
 _ON_PURPOSE: Final = "it was on purpose: what is empty stays so, and is no error any more"
 _STILL_THERE: Final = (
@@ -159,7 +160,7 @@ def _asked(found: _Found) -> AskedQuestion:
         choices=[Choice(_ACCEPT, _FINE), *_OTHERS],
         first_seen_at=found.first_seen_at,
         advice=texts.impact if texts is not None else "",
-        otherwise=f"where it is not fine. {texts.action}" if texts is not None else "",
+        otherwise=f"{NOT_FINE}{texts.action}" if texts is not None else "",
     )
 
 

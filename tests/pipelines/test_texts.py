@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import string
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from orderbridge.pipelines.desk.texts import Texts as PageTexts
 from orderbridge.pipelines.desk.texts import catalogue as page_catalogue
 from orderbridge.pipelines.import_file.asking import Topic
 from orderbridge.pipelines.imports.inputs import SCATTERED, TORN
@@ -30,8 +33,10 @@ from orderbridge.pipelines.questions.model import PRESSING
 from orderbridge.sources.files.model import RejectCode
 from orderbridge.sources.inputs import _LIMITS
 from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.sources.texts import LANGUAGES, Texts, catalogue, english
 from orderbridge.sources.words import VERDICTS
+from orderbridge.transforms.rules import RULES
 
 CHECKOUT = Path(__file__).parents[2]
 SPANISH = Texts("es")
@@ -70,7 +75,7 @@ MADE = {
     "verify": {"again", "same", "differs", "missing", "several", "unreadable", "spelt", "field", "list", "file"},
 }  # fmt: skip
 """The codes that the program puts together, by their first word; all others are there as they are."""
-REWORDED = ("reject", "reason", "note", "plan_note", "part")
+REWORDED = ("reject", "reason", "note", "plan_note", "part", "evidence", "finding")
 """First words of texts that English ones are found in."""
 
 
@@ -175,4 +180,133 @@ def test_counts_have_the_form_of_their_number() -> None:
     assert (english()("noun.lines", count=1), english()("noun.lines", count=0)) == (
         "1 line",
         "0 lines",
+    )
+
+
+FILLED: tuple[str, ...] = ("7", "orders", "are ERP codes")
+"""What stands for a value of a text in the code: most texts take any, some are there for each list."""
+
+
+def words_of(node: ast.AST, value: str = "7") -> str:
+    """A text in the code, with its values filled in; empty for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(words_of(part, value) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        is_optional = isinstance(node.value, ast.Name) and node.value.id in ("since", "when")
+        return "" if is_optional else value
+    return ""
+
+
+def evidence_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """What a module says in questions: of its choices, and in the fields that people read."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and "_MEANINGS" in ast.dump(node):
+            yield from getattr(node.value, "values", ())
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        if node.func.id == "Choice":
+            yield from node.args[1:2]
+        if node.func.id in ("AskedQuestion", "Evidence"):
+            for keyword in node.keywords:
+                if keyword.arg in ("text", "reason", "otherwise", "advice", "note", "example"):
+                    yield keyword.value
+                if keyword.arg == "holds_up":
+                    yield from getattr(keyword.value, "elts", ())
+
+
+def asking_modules() -> list[Path]:
+    """The modules that make questions; kinds of fields are for engineers, and stay in English."""
+    modules = [*(CHECKOUT / "pipelines" / "questions").glob("*.py")]
+    modules += (CHECKOUT / "transforms").rglob("*.py")
+    modules.append(CHECKOUT / "pipelines" / "reconcile" / "order_questions.py")
+    return [one for one in modules if one.name != "kinds.py"]
+
+
+def is_known(node: ast.AST) -> bool:
+    """Whether a text of the code is found in Spanish, with one value or another."""
+    texts = PageTexts("es")
+    asked = {text["en"] for code, text in page_catalogue().items() if code.startswith("asked.")}
+    return any(
+        words in asked or not any(is_english for _, is_english in texts.known_parts(words))
+        for words in (words_of(node, value) for value in FILLED)
+    )
+
+
+def test_what_questions_say_is_known_in_spanish() -> None:
+    unknown = {
+        words_of(node)
+        for module in asking_modules()
+        for node in evidence_of(ast.parse(module.read_text("utf-8")))
+        if " " in words_of(node) and not is_known(node)
+    }
+    assert unknown == set()
+
+
+def test_what_settings_ask_is_known_in_spanish() -> None:
+    asked = [one for one in SETTINGS.values() if one.asks]
+    told = {text for one in asked for text in (*one.means.values(), *one.holds_up) if " " in text}
+    assert {text for text in told if PageTexts("es").known(text) == text} == set()
+    assert {one.key for one in asked if f"asked.{one.key}" not in page_catalogue()} == set()
+
+
+def test_texts_that_are_found_by_their_english_are_those_of_the_program() -> None:
+    folders = ("pipelines", "transforms", "sources")
+    files = [one for name in folders for one in (CHECKOUT / name).rglob("*.py")]
+    nodes = [node for one in files for node in ast.walk(ast.parse(one.read_text("utf-8")))]
+    constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    program = " ".join(" ".join(one.split()) for one in constants if isinstance(one, str))
+    for code, text in catalogue().items():
+        if code.startswith("evidence.") and not code.startswith(COUNTED):
+            parts = [part for part, *_ in string.Formatter().parse(text["en"])]
+            assert any(shingle in program for part in parts for shingle in shingles(part)), code
+
+
+COUNTED = tuple(
+    f"evidence.{one}"
+    for one in (
+        "used_now.",
+        "not_known.",
+        "row",
+        "order",
+        "codes_row",
+        "finding_",
+        "more_code",
+        "of_",
+    )
+)
+"""Texts about a count, whose words the program puts together."""
+
+
+def shingles(text: str) -> Iterator[str]:
+    """Three words of a text in a row, or all that it has."""
+    words = text.strip(" ,.;:").split()
+    for at in range(max(1, len(words) - 2)):
+        yield " ".join(words[at : at + 3])
+
+
+def test_findings_that_are_errors_are_known_in_spanish() -> None:
+    told = {
+        text
+        for rule in RULES
+        if rule.severity == "error"
+        for text in (rule.meaning, rule.impact, rule.action)
+    }
+    assert {text for text in told if SPANISH.reworded(text, "finding") == text} == set()
+    english_of = {
+        code: text["en"] for code, text in catalogue().items() if code.startswith("finding.")
+    }
+    left_over = {
+        code
+        for code, text in english_of.items()
+        if not any(re.fullmatch(pattern_of(text), one) for one in told)
+    }
+    assert left_over == set()
+
+
+def pattern_of(text: str) -> str:
+    return "".join(
+        re.escape(part) + (".*" if name else "")
+        for part, name, _, _ in string.Formatter().parse(text)
     )

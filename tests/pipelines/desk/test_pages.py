@@ -316,6 +316,25 @@ def test_a_question_is_asked_in_the_language_of_the_page_where_its_words_are_kno
     assert question_rows([known], Texts("en"))[0].text == "Which time zone?"
 
 
+def test_what_speaks_for_an_answer_is_in_the_language_of_the_page_or_marked_as_english() -> None:
+    pages = Pages(Texts("es"))
+    pages.globals |= {"base": "", "form_token": ""}
+    asked = AskedQuestion(
+        id="reconcile.order_statuses",
+        text="what?",
+        state="open",
+        reason="something that nobody has translated; the column is empty",
+        choices=[Choice("7", "26 orders, 54126.85 PEN, used now")],
+        otherwise="where it is not fine. Give each customer a unique login code on the platform.",
+    )
+    page = question_page(asked, pages.texts)
+    body = bytes(pages.page("question", page=page, error="").body).decode()
+    assert '<span lang="en">something that nobody has translated</span>; la columna' in body
+    assert "26 pedidos, 54126.85 PEN, en uso" in body
+    assert "<p>Si no está bien:</p>\n<p>Dé a cada cliente un código" in body
+    assert body.count('lang="en"') == 1
+
+
 def test_each_text_is_used_and_each_used_text_is_there_in_both_languages() -> None:
     used: set[str] = set()
     sources = [*DESK.glob("*.py"), *DESK.glob("templates/*.j2")]
