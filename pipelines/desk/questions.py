@@ -94,7 +94,7 @@ class QuestionPage:
 
     Attributes:
         table: the values of a table, each with one of `classes`; empty where the question is no table.
-        otherwise: what to do where no answer is right.
+        unless, otherwise: the case in which no answer is right, where it is known apart, and what to do then.
         pair: the two records that it is about.
         is_withdrawable: a person has answered it.
     """
@@ -107,7 +107,8 @@ class QuestionPage:
     hidden: int = 0
     table: Sequence[TableRow] = ()
     classes: Sequence[str] = ()
-    otherwise: Sequence[str] = ()
+    unless: str = ""
+    otherwise: str = ""
     pair: Pair | None = None
     is_withdrawable: bool = False
 
@@ -164,18 +165,11 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
         hidden=0 if is_table else max(0, len(possible) - _CHOICES_MAX),
         table=_table(question) if is_table else (),
         classes=get_args(StatusClass) if is_table else (),
-        otherwise=_otherwise(question, texts),
+        unless=texts("question.not_fine") if question.otherwise.startswith(NOT_FINE) else "",
+        otherwise=question.otherwise.removeprefix(NOT_FINE),
         pair=_pair(question.id) if question.id.startswith(PAIR) else None,
         is_withdrawable=question.state == "answered",
     )
-
-
-def _otherwise(question: AskedQuestion, texts: Texts) -> list[str]:
-    """What to do where no answer is right: that of a finding begins with the case in which it is to be done."""
-    text = question.otherwise
-    if not text.startswith(NOT_FINE):
-        return [text] if text else []
-    return [texts("question.not_fine"), text.removeprefix(NOT_FINE)]
 
 
 def table_answer(rows: Iterable[tuple[str, str]]) -> str:

@@ -331,7 +331,7 @@ def test_what_speaks_for_an_answer_is_in_the_language_of_the_page_or_marked_as_e
     body = bytes(pages.page("question", page=page, error="").body).decode()
     assert '<span lang="en">something that nobody has translated</span>; la columna' in body
     assert "26 pedidos, 54126.85 PEN, en uso" in body
-    assert "<p>Si no está bien:</p><p>Dé a cada cliente un código" in body
+    assert "<p>Si no está bien: Dé a cada cliente un código" in body
     assert body.count('lang="en"') == 1
 
 
