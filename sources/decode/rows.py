@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
@@ -82,37 +82,30 @@ def _cuts(text: bytes) -> list[int]:
     """Where the outermost container begins, its commas are, and it ends.
 
     Raises:
-        ValueError: brackets do not match, or a container is followed by something else than a comma or a bracket.
-    """
-    cuts: list[int] = []
-    is_closed = False
-    for mark, at, level in _levels(text):
-        if is_closed and level > 0 and mark != b",":
-            raise ValueError("a member is not separated")
-        if not cuts or level == 0 or (level == 1 and mark == b","):
-            cuts.append(at)
-        is_closed = level == 1 and mark in _CLOSING.values()
-    return cuts
-
-
-def _levels(text: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """The strings, brackets and commas of a container: each with its place and the level after it.
-
-    Raises:
-        ValueError: a string does not end, brackets do not match, or more than one container is there.
+        ValueError: a string does not end, brackets do not match, or a container within it is followed by another.
     """
     expected: list[bytes] = []
+    cuts: list[int] = []
+    is_closed = False
     for token in _TOKEN.finditer(text):
         mark = token.group()
-        if mark == b'"' or (token.start() and not expected):
+        if len(mark) > 1:  # a string; what it may follow, its member shows
+            continue
+        if mark == b'"' or (cuts and not expected):
             raise ValueError("not a single, complete value")
+        if is_closed and mark in _CLOSING:
+            raise ValueError("a member is not separated")
         if mark in _CLOSING:
             expected.append(_CLOSING[mark])
         elif mark in _LEVELS and expected.pop() != mark:
             raise ValueError("brackets do not match")
-        yield mark, token.start(), len(expected)
+        is_comma = mark == b","
+        is_closed = not is_comma and mark not in _CLOSING
+        if not cuts or not expected or (is_comma and len(expected) == 1):
+            cuts.append(token.start())
     if expected:
         raise ValueError("not complete")
+    return cuts
 
 
 if TYPE_CHECKING:
