@@ -36,6 +36,21 @@ def type_of(cell: str) -> str:
     return "text"
 
 
+_FORMS: Final = {
+    "number": r"^[+-]?[€$£]? ?[0-9][0-9.,' ]*(?:[%€$£]| [A-Z]{3})?$",
+    "date": "^[0-9]{1,4}[-/][0-9]{1,2}[-/][0-9]{1,4}$",
+    "address": "^[^ /]+@",
+}
+
+
+def form_of(kind: str) -> str:
+    """An expression of RE2 that only cells of this type of data match; not all of them do."""
+    if kind in _FORMS:
+        return _FORMS[kind]
+    parts = {"a": r"\pL+", "9": "[0-9]+"}
+    return "^" + "".join(parts.get(sign, re.escape(sign)) for sign in kind) + "$"
+
+
 def is_data(kind: str) -> bool:
     """Whether a type is that of data, not of names."""
     return kind not in ("", "text")

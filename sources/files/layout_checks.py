@@ -32,6 +32,12 @@ from orderbridge.sources.words import number
 ROWS_COMPARED: Final = 200
 MAX_BROKEN: Final = 2
 """Of more lines with misplaced quotes above the header, they may be those of another table."""
+_SPACED: Final = re.compile(r"\S(?: {2,})\S")
+_OTHER_MARKS: Final = re.compile(r"[^,;|\t][,;|\t]+$")
+MAX_NUMBERED: Final = 20
+_LINE_NUMBER: Final = re.compile(r"0*(\d+)[: \t]")
+_LINE_MARK: Final = re.compile("(?:[+>]|\x1b\\[|ï»¿)")
+"""What a program that compares, quotes, prints or converts a text puts before its lines."""
 _MAY_BE_NAME: Final = re.compile(r"[1-9]\d{0,3}|[^\W\d_]+\d")
 """A number or code that may be a name: 2024, Q1."""
 
@@ -50,6 +56,7 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     types = first_types(rows, width)
     is_first = not any(record.filled or record.cells is None for record in before)
     _check_quotes(header, types, rows, width, is_first=is_first)
+    _check_marks(header, rows)
     if not any(record.filled for record in below):
         _check_rows_follow(before, header, width)
     _check_earlier_table(before, header, width, types)
@@ -68,6 +75,13 @@ def check_single_column(sample: str) -> None:
         counts = [line.count(mark) for line in lines]
         if 2 * sum(map(bool, counts)) > len(lines):
             raise _unequal_cells(lines, mark, min(counts), max(counts))
+    spaced = sum(_SPACED.search(line) is not None for line in lines)
+    if 2 * spaced > len(lines) > 2:
+        raise Unclear(
+            "most lines have several spaces in a row, as between columns of a fixed width, and no delimiter",
+            "Export the table as CSV, with a delimiter.",
+            {"there is one column": {"delimiter": "\t"}},
+        )
 
 
 def _unequal_cells(lines: Sequence[str], mark: str, fewest: int, most: int) -> Unclear:
@@ -131,6 +145,21 @@ def _check_quotes(
         "Fix the quotes in that line.",
         choice_of_lines(header.line) if is_proposed else {},
     )
+
+
+def _check_marks(header: Record, rows: Sequence[list[str]]) -> None:
+    """Something stands before each line or after it that is no part of the table: a mark, a number, delimiters."""
+    names = header.cells or [""]
+    numbers = [_LINE_NUMBER.match(cells[0]) for cells in (names, *rows[:MAX_NUMBERED])]
+    counted = [int(found[1]) for found in numbers if found]
+    are_numbered = len(counted) == len(numbers) > 2 and counted[-1] - counted[0] == len(counted) - 1
+    if are_numbered or _LINE_MARK.match(names[0]) or _OTHER_MARKS.search(names[-1]):
+        raise Unclear(
+            f"line {header.line}, the header, begins or ends with what is no name, such as a number or mark of each "
+            "line, or delimiters of another kind",
+            "Export the table again, or remove it from each line.",
+            {},
+        )
 
 
 def _check_rows_follow(above: Sequence[Record], header: Record, width: int) -> None:

@@ -61,8 +61,10 @@ _RULES: Final = (
         ".L[’‘´·'\xa0\xad…™®°]L",
     ),  # apostrophes, the Catalan middle dot, invisible characters, ends of words
     ("proof", ".L(?!L).L"),
-    ("foreign", ".L[‚„†‡ˆ‰•˜¦¨¬¯“\xa7¶¡¢£¿]|..[†‡ˆ‰˜¦¨¬¯€™®¶¢]S"),  # after or before a word
-    ("unusual", ".L[‚„‹›¸]|..[‚„‹›¸]L"),
+    ("foreign", ".L[‚„†‡ˆ‰•˜¦¨¬¯\xa7¶¡¢£¿]|..[†‡ˆ‰˜¦¨¬¯€™®¶¢]S"),  # after or before a word
+    ("foreign", ".L“", "quoting"),
+    ("unusual", ".L[‚‹›¸]|..[‚‹›¸]L"),
+    ("unusual", "..„L", "quoting"),
     ("proof", ".L[ƒµ]|..ƒL"),
     ("icelandic", "..[þðÞÐ]", "icelandic", "other"),
     ("foreign", "..[þðÞÐýÝ]", "icelandic"),
@@ -98,8 +100,9 @@ def implausible_place(file: BinaryIO, without: re.Pattern[bytes] | None = None) 
         if not wanted or sum(counts[code] for code in wanted) < share * counts.total():
             continue
         places = _places_of(wanted, file, without)
-        is_one_kind = len(wanted) == 1 and len(by_verdict["fine"]) > 0
-        is_word = is_one_kind or _are_one_word(places)
+        endings = {code >> 16 for code in wanted}  # as Brontë, whatever follows it
+        is_one_name = len(endings) == 1 and len(by_verdict["fine"]) > 0
+        is_word = is_one_name or _are_one_word(places)
         if verdict != "unusual" or not is_word or without is not None:
             return int(places[0])
     return None
@@ -167,6 +170,8 @@ def _languages(letters: Counter[str]) -> Iterator[str]:
         yield "icelandic"
     if count("áéíóúñàèêæåÁÉÍÓÚÑÀÈÊÆÅ") < 3 * count("þðÞÐ"):  # letters that Turkish lacks
         yield "other"
+    if count("„") == count("“") > 0:  # „so“
+        yield "quoting"
     if count("äÄ") >= count("õÕ") > 0:
         yield "estonian"
     if count("àèêçëïîôœÀÈÊÇËÏÎÔŒ"):

@@ -31,12 +31,17 @@ _ESCAPED: Final = (
     "a backslash before a letter or digit is not part of the text, and its meaning is not proven, such as \\N for no "
     "value, \\t for a tab; export the file without escapes, or if the backslashes are part of the text: --escape none"
 )
+_UNOPENED: Final = (
+    "a cell ends with a quote that nothing opens; remove the quote, or put the whole cell in quotes, or if it belongs "
+    "to the cell: --quote none"
+)
 _SECOND_MARK: Final = (
     "a cell begins or ends with the mark that stands beside each delimiter: there is one too many"
 )
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _SPACED: Final = re.compile(r'[ \xa0]+"[^\s"]')
 _OPENS_INSIDE: Final = re.compile(r'.+"[^\s"][^"]*$')
+_INCHES: Final = re.compile(r'(?:.*(?:[^\w.,/]|[xX×]))?\d{1,2}(?:[.,/]\d{1,2})?\s?"', re.DOTALL)
 _QUOTED: Final = re.compile(r'"(?:[^"]|"")*"?')
 
 
@@ -64,6 +69,8 @@ class QuoteCheck:
             return RejectedRow(line, last, "quoting", _SWALLOWS.format(last))
         if self._has_stray_quotes(text, is_long=last > line):
             return RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells))
+        if len(cells) >= self.width and self._has_unopened_quote(text):
+            return RejectedRow(line, last, "quoting", _UNOPENED, tuple(cells))
         if self._has_unclosed_quote(cells):
             return RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
         if has_second_mark(cells, dialect):
@@ -79,11 +86,24 @@ class QuoteCheck:
             return False
         return has_stray_quotes(text, self.dialect.delimiter, is_padded=self.dialect.is_padded)
 
+    def _has_unopened_quote(self, text: str) -> bool:
+        """Whether an unquoted cell ends with its only quote, which is not that of inches."""
+        dialect = self.dialect
+        if self.is_given or dialect.quote != '"' or dialect.escape or '"' not in text:
+            return False
+        cells = _unquoted_cells(text.rstrip("\r\n"), dialect.delimiter, is_padded=dialect.is_padded)
+        return any(map(_is_unopened, cells))
+
     def _has_unclosed_quote(self, cells: Sequence[str]) -> bool:
         """Whether a cell begins with a double quote that is not the quote of the file, and is more than a ditto."""
         if self.is_given or self.dialect.quote == '"':
             return False
         return any(cell != '"' and cell.startswith('"') for cell in cells)
+
+
+def _is_unopened(cell: str) -> bool:
+    text = cell.strip()
+    return text.endswith('"') and text.count('"') == 1 and not _INCHES.fullmatch(text)
 
 
 def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> bool:

@@ -10,7 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from orderbridge.sources.files.cell_types import column_kinds, column_types, is_data, type_of
+from orderbridge.sources.files.cell_types import (
+    VALUES,
+    column_kinds,
+    column_types,
+    is_data,
+    type_of,
+)
 
 MIN_REGULAR: Final = 3
 """Of fewer rows that begin alike, no column is known to be always filled."""
@@ -72,14 +78,11 @@ class RowPattern(NamedTuple):
         return len(missing) > 1 and is_label and places in ([0], [0, 1])
 
     def is_shifted(self, cells: Sequence[str]) -> bool:
-        """Whether data stands beside the column of its type, and another cell is not as nearly all rows have it."""
-        odd = [at for at, usual in enumerate(self.usual) if usual and type_of(cells[at]) != usual]
-        return len(odd) > 1 and any(self._is_of_neighbour(at, type_of(cells[at])) for at in odd)
-
-    def _is_of_neighbour(self, at: int, kind: str) -> bool:
-        """Whether data is of the type of the column before or after its own."""
-        beside = self.types[max(at - 1, 0) : at] + self.types[at + 1 : at + 2]
-        return is_data(kind) and kind in beside
+        """Whether several cells are not as nearly all rows have them, and one of them is data as another has it."""
+        own = list(map(type_of, cells))
+        odd = [at for at, usual in enumerate(self.usual) if usual and own[at] != usual]
+        wanted = [self.usual[at] for at in odd]
+        return len(odd) > 1 and any(is_data(own[at]) and own[at] in wanted for at in odd)
 
 
 def pattern_of(rows: Sequence[list[str]], width: int) -> RowPattern:
@@ -101,7 +104,8 @@ def _usual_type(found: Counter[str], count: int) -> str:
     """The type of nearly all cells of a column; "" if there is none."""
     others = max(1, count // RARE) if count >= MIN_USUAL else 0
     kind, cells = found.most_common(1)[0] if found else ("", 0)
-    return kind if cells >= count - others else ""
+    is_plain = kind in ("text", *VALUES) or "a" in kind  # 9-9-9 may be a date
+    return kind if is_plain and cells >= count - others else ""
 
 
 def _is_regular(cells: Sequence[str], marks: Sequence[int]) -> bool:

@@ -34,8 +34,8 @@ _HEADING: Final = (
     "has a title, heading or label only, and lacks cells that all other rows have; remove the line"
 )
 _SHIFTED: Final = (
-    "numbers, dates or codes stand beside the columns that have them: a delimiter is missing in one place, and another "
-    "one is too many"
+    "numbers, dates or codes stand in other columns than in the other rows, as where cells were moved or a delimiter "
+    "is missing; correct the line"
 )
 _CONTROL: Final = "control character in {}, as of a text in cp1252 that was taken for ISO-8859-1"
 _REPEATED: Final = 0.75

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from orderbridge.sources.files.cell_types import form_of, is_data
 from orderbridge.sources.files.row_shape import RowShape
 
 _UNUSUAL: Final = "(?i)total|sum|gesamt|som[am]|^(--|==|__)"
@@ -21,6 +22,8 @@ _UNUSUAL_LATER: Final = _UNUSUAL + r"|^\W*\pL{0,8}[²³23]?(/\pL{1,3}[²³23]?)?
 """The same where the first column is empty, or a unit."""
 _DATA: Final = "[0-9@/]|^$"
 """In every cell that is no text, and in an empty one."""
+_DATA_CELL: Final = r"^\s*\S*\d\S*\s*$|@|://|^\s*[+-]?[€$£]? ?\d[\d.,' \x{a0}]*\D*$|^\s*\d+[-/.]\d"
+"""Every cell that is data as a whole, and some texts."""
 
 
 _Marks: TypeAlias = npt.NDArray[np.bool_]
@@ -38,6 +41,7 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> _Marks:
         unusual |= ~np.asarray(pc.match_substring_regex(columns[at], pattern))
     for at in _always_filled(shape):
         unusual |= np.asarray(pc.equal(columns[at], ""))
+    unusual |= _may_be_shifted(columns, shape.pattern.usual)
     if width > 2 and shape.pattern.types:
         unusual |= _are_alone(columns[1:width])
     for column in columns[width:]:
@@ -80,6 +84,26 @@ def _always_filled(shape: RowShape) -> set[int]:
     """The first and the last of the columns that no row leaves empty."""
     filled = shape.pattern.filled
     return {*filled[:1], *filled[-1:]}
+
+
+def _may_be_shifted(columns: Sequence[pa.ChunkedArray], usual: Sequence[str]) -> _Marks:
+    """Rows in which a column has no data of its own type, and data is where it is not usual."""
+    is_odd = np.zeros(len(columns[0]), np.bool_)
+    for at in (at for at, kind in enumerate(usual) if is_data(kind)):
+        is_odd |= ~_matches(columns[at], form_of(usual[at]))
+    places = np.flatnonzero(is_odd)
+    for at in (at for at, kind in enumerate(usual) if kind and places.size):
+        cells = columns[at].take(places)
+        is_moved = _matches(cells, _DATA_CELL)
+        if is_data(usual[at]):
+            is_moved &= ~_matches(cells, form_of(usual[at]))
+        places = places[~is_moved]
+    is_odd[places] = False
+    return is_odd
+
+
+def _matches(cells: pa.ChunkedArray, pattern: str) -> _Marks:
+    return np.asarray(pc.match_substring_regex(cells, pattern))
 
 
 def _are_alone(others: Sequence[pa.ChunkedArray]) -> _Marks:

@@ -208,6 +208,12 @@ UNUSUAL = (
         ([*ASCII_ROWS, "L×A×H"], ""),
         # one word, however often; Turkish names
         ([*["Brontë Books", *ACCENTED_ROWS] * 9, *["Brontë Books"] * 60], ""),
+        (
+            [*["Brontë & Co", "Brontë", *ACCENTED_ROWS] * 9, *["Brontë Ltd", "Brontë, Leeds"] * 30],
+            "",
+        ),
+        ([*ASCII_ROWS, "Größe „zwei“", "„Bär“ GmbH", "Müller"] * 9, ""),
+        ([*ASCII_ROWS, "H„rtel", "Br„uer"] * 9, "makes no sense in UTF-8 or cp1252"),
         (["Çelik SARL", "Çetin", "Évry", "Hélène", "Forêt"] * 9, ""),
         *(([*ASCII_ROWS, text], f"cp1252[^:]*: .*{text}") for text in ("Light—yet", "rojo•verde")),
         ([*ACCENTED_ROWS * 60, "Mu¤oz", "Pe¤a"], "makes no sense in UTF-8 or cp1252"),

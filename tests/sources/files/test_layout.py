@@ -127,6 +127,14 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
       for line in ("Ana;Gil;Roma", "Leo;Gil;Bari")),
     ("Nombre;Apellido;Ciudad\nEva;Ruiz;Pisa\nNombre;Apellido;Ciudad\n", "", {"rejected": "3 repeated_header"}),
     ("Código;Nombre;PVP\nA1;Nombre;1,50\nA2;Perno;2,50\n", "", {"header": (1,), "rejected": ""}),
+    # what stands before or after each line is no part of a name
+    *((f"{start}Código;Nombre;PVP{end}\n{start}A1;Perno;1,50{end}\n{start}A2;Clavo;2,50{end}\n", "",
+       {"error": "line 1, the header, begins or ends with what is no name"})
+      for start, end in (("+", ""), ("> ", ""), ("\x1b[32m", ""), ("ï»¿", ""), ("", ",,,"))),
+    ("1: Código;PVP\n2: A1;1,50\n3: A2;2,50\n", "", {"error": "begins or ends with what is no name"}),
+    ("1 Código;PVP\n3 A1;1,50\n2 A2;2,50\n", "", {"header": (1,)}),
+    # columns of a fixed width
+    ("Código    Nombre\nA1        Perno\nA2        Tuerca\n", "", {"error": "most lines have several spaces in a row"}),
     # a row of data is not the header
     *((f"{first}\n{first.replace('A0', 'A1')}\n" * 2, "", {"header": (), "rows": [1, 2, 3, 4]})
       for first in ("A0;Clavo;0,10", "00038;Clavo;12,50", "2024-01-31;Ana;5", "ana@example.com;Ana;x")),
@@ -252,7 +260,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
                          ("Familia;Tornillos;;", "rule"), (";Tornillos;;", "rule"), ("Fecha;01/02/2025;;", "rule"))),
     *((f"{STOCK}{line}\nA4;azul;1,00;7\n", "", {"rejected": ""})
       for line in ("A5;;;", ";Perno;5,00;12", "VARIOS;Perno;5,00;12", "A5;Total;5,00;12",
-                   "Total Gas;Perno;M8;")),
+                   "Total Gas;Perno;gratis;")),
     # and where they begin with texts
     *((f"Nombre;Color;PVP;Stock\n{line}\nPerno;rojo;1,50;3\nTuerca;azul;2,50;4\nClavo;azul;1,00;5\n", "",
        {"rejected": f"2 {code}" if code else ""})
@@ -262,7 +270,8 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     # a delimiter is missing, and another one too many
     *((STOCK + "".join(f"B{n};Perno;{n},50;9\n" for n in range(rows)) + f"{line}\n", "", {"rejected": rejected})
       for rows in (12, 300)
-      for line, rejected in (("C1 Perno;1,50;3;", f"{rows + 5} shifted"), ("C1;3008;1,50;3", ""), ("C1;Perno;;3", ""))),
+      for line, rejected in (("C1 Perno;1,50;3;", f"{rows + 5} shifted"), ("C1;1,50;Perno;3", f"{rows + 5} shifted"),
+                             ("C1;3008;1,50;3", ""), ("C1;Perno;;3", ""))),
     # what is no row
     *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\nkg;m;;;\n", "", {"rejected": "2 rule"})
       for units in (";;;€/kg;m3/s", ";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück")),

@@ -180,6 +180,11 @@ INCHES = [
         # escapes whose meaning is not proven
         *((f'code,name,note\n1,"x \\"y\\"",{more}\n2,{cell},"a"\n3,N,b\n', None, "3 quoting")
           for more, cell in (("C:\\\\x", "a\\tb"), ("\\N", "a\\nb"), ("\\/", "\\Nx"), ("\\-", "\\N"))),
+        # a quote that nothing opens
+        *((f'Código;Alta;Talla\nA1;"01/02/2025";5\nA2;02/02/2025;7"\n{row}\n', None, rejected)
+          for row, rejected in (('A3;03/02/2025";8', "4 quoting"), ('A3";03/02/2025;8', "4 quoting"),
+                                ('A003";03/02/2025;8', "4 quoting"), ('A3;03/02/2025;XL"', "4 quoting"),
+                                ('A3;03/02/2025;1/2"', ""), ('A3;03/02/2025;12.5"', ""))),
         ("a;b\nx;y\nx;y\0z\nx;y\n", None, "3 nul"),
         ('a;b\nx;"y"\nx1;"\nx2;"\nx;y\n', None, "3-4 quoting"),  # ditto marks
         *((f"\ufeffa;b\n\ufeff{line}\n3;4\n5;\ufeff6\n", None, "2 byte_order_mark") for line in ("1;2", "a;b")),
@@ -250,6 +255,8 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_wha
         (b"%PDF-1.7", "a document (PDF or RTF)"),
         (b"\x1f\x8b\x08\0", "compressed … Unpack"),
         (b"  <html><table>", "HTML or XML"),
+        (b"code;name\nA1;Tub=C3=B3n\n", "is quoted-printable … Decode it"),
+        (b"code;name\nA1;Tub%C3%B3n\n", "is percent-encoded … Decode it"),
         (BASIC.encode("utf-16-le"), "a binary file … --encoding utf-16-le"),
     ],
 )
