@@ -16,7 +16,7 @@ def command(sql: bool) -> None:
     The warehouse itself has them after each run. Run it once after the first copy, and again after an upgrade.
     """
     start()
-    from orderbridge.pipelines.warehouse.destination import create_views
+    from orderbridge.pipelines.warehouse.destination.copy import create_views
     from orderbridge.pipelines.warehouse.views import statements
     from orderbridge.sources.settings import warehouse_settings
 

@@ -28,7 +28,7 @@ from orderbridge.pipelines.pull.targets import (
     read_whoami,
 )
 from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
-from orderbridge.pipelines.warehouse.destination import connect_destination, tls_warnings
+from orderbridge.pipelines.warehouse.destination.copy import connect_destination, tls_warnings
 from orderbridge.sources.contract import LISTS, Family, Operation, records_of
 from orderbridge.sources.errors import AccessError, BridgeError, ExitCode, HttpError, UsageError
 from orderbridge.sources.extract.walk import paginator_for

@@ -17,7 +17,7 @@ from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.answers import answers_hash
 from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
 from orderbridge.pipelines.warehouse.descriptions import write_comments
-from orderbridge.pipelines.warehouse.destination import check_destination, copy_to_destination
+from orderbridge.pipelines.warehouse.destination.copy import check_destination, copy_to_destination
 from orderbridge.pipelines.warehouse.failure import (
     clear_failure,
     failure_file,

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from orderbridge.pipelines.cli.process import prepare_environment
-from orderbridge.pipelines.warehouse.destination import copy_to_destination
+from orderbridge.pipelines.warehouse.destination.copy import copy_to_destination
 from orderbridge.sources.settings import load_dlt
 from tests.pipelines.warehouse.destinations import Postgres, Rows, contents_of
 from tests.postgres import server

@@ -22,8 +22,9 @@ from orderbridge.pipelines.push import eligibility, lookups, outcome
 from orderbridge.pipelines.push.lookups import Doubt
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.reconcile import entities, odd_values
-from orderbridge.pipelines.warehouse import build, destination_changes, recent_rows
+from orderbridge.pipelines.warehouse import build, recent_rows
 from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse.destination import changes
 from orderbridge.sources import disk
 from orderbridge.sources.decode import rows, schema_inference, values
 from orderbridge.sources.decode.documented import decode
@@ -173,7 +174,7 @@ JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
     },
     lambda: nights_seed(45, 2, is_copied=True).problems: {
         "changed rows are not copied": lambda: patch(
-            destination_changes, "_CHANGED", f"{destination_changes._CHANGED} LIMIT 0"
+            changes, "_CHANGED", f"{changes._CHANGED} LIMIT 0"
         ),
     },
     lambda: new_rows_seed(LONG_LIST, form="the lines are wrapped").problems: {

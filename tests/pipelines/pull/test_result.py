@@ -23,7 +23,7 @@ from orderbridge.pipelines.pull.publishing import check_coverage, quarantine_fil
 from orderbridge.pipelines.pull.targets import Targets, Whoami, read_targets, read_whoami
 from orderbridge.pipelines.pull.walking import ListWalks
 from orderbridge.pipelines.warehouse.build import Build
-from orderbridge.pipelines.warehouse.destination import tls_warnings
+from orderbridge.pipelines.warehouse.destination.copy import tls_warnings
 from orderbridge.sandbox.public_v1 import KEYS, Key
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.rows import InvalidRow, quarantine

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tests.fast_dlt  # noqa: F401 # makes dlt faster
-from orderbridge.pipelines.warehouse.destination import copy_to_destination
-from orderbridge.pipelines.warehouse.destination_files import POINTER
+from orderbridge.pipelines.warehouse.destination.copy import copy_to_destination
+from orderbridge.pipelines.warehouse.destination.files import POINTER
 from orderbridge.sources.settings import WarehouseSettings
 from tests.postgres import PASSWORD, connect
 

@@ -25,7 +25,7 @@ import pytest
 
 from orderbridge.pipelines.warehouse import build, lock, machine_errors
 from orderbridge.pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
-from orderbridge.pipelines.warehouse.destination_errors import destination_errors
+from orderbridge.pipelines.warehouse.destination.errors import destination_errors
 from orderbridge.pipelines.warehouse.failure import (
     clear_failure,
     describe_error,

@@ -25,16 +25,17 @@ from sqlglot import exp
 
 from orderbridge.pipelines.pull.check import check
 from orderbridge.pipelines.reconcile.reconcile import reconcile
-from orderbridge.pipelines.warehouse import destination_names, extras
+from orderbridge.pipelines.warehouse import extras
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.destination import (
-    _Database,
+from orderbridge.pipelines.warehouse.destination import names
+from orderbridge.pipelines.warehouse.destination.copy import (
     check_destination,
     connect_destination,
     create_views,
 )
-from orderbridge.pipelines.warehouse.destination_errors import destination_errors
-from orderbridge.pipelines.warehouse.destination_files import POINTER, ParquetStore
+from orderbridge.pipelines.warehouse.destination.database import Database
+from orderbridge.pipelines.warehouse.destination.errors import destination_errors
+from orderbridge.pipelines.warehouse.destination.files import POINTER, ParquetStore
 from orderbridge.sources.errors import PlatformError, UsageError
 from orderbridge.sources.settings import WarehouseSettings, warehouse_settings
 from tests.pipelines.bridge import Bridge
@@ -79,7 +80,7 @@ def test_a_copy_holds_what_is_published_and_no_more_and_one_of_others_or_that_fa
         CREATE TABLE reconciled.customers AS SELECT 'c1' AS customer_id"""
     )
     with monkeypatch.context() as patch:
-        patch.setattr(_Database, "check_merged", full)  # after the last statement
+        patch.setattr(Database, "check_merged", full)  # after the last statement
         patch.setattr(ParquetStore, "_point", full)
         with pytest.raises(PlatformError, match="No space left on device") as error:
             shop.copy()
@@ -122,18 +123,18 @@ def test_bigquery_lists_the_tables_of_a_dataset_where_it_lies_and_gets_its_own_s
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("load", "drop_staging"):
-        monkeypatch.setattr(_Database, name, lambda *_: None)
+        monkeypatch.setattr(Database, name, lambda *_: None)
     database, client = (
-        _Database(WarehouseSettings(path=shop.path, destination="bigquery"), tmp_path),
+        Database(WarehouseSettings(path=shop.path, destination="bigquery"), tmp_path),
         BigQuery(),
     )
     with open_warehouse(shop.path) as warehouse:
-        monkeypatch.setattr(_Database, "client", lambda _: nullcontext(BigQuery("theirs")))
+        monkeypatch.setattr(Database, "client", lambda _: nullcontext(BigQuery("theirs")))
         with pytest.raises(
             UsageError, match="orderbridge_raw holds tables that orderbridge did not create"
         ):
             database.replace(warehouse)
-        monkeypatch.setattr(_Database, "client", lambda _: nullcontext(client))
+        monkeypatch.setattr(Database, "client", lambda _: nullcontext(client))
         database.replace(warehouse)
     trees = [sqlglot.parse_one(sql.replace("%s", "''"), dialect="bigquery") for sql in client.sent]
     assert not [
@@ -230,7 +231,7 @@ def test_nights_to_a_module_of_ones_own_go_on_with_one_line_and_check_calls_it_w
     monkeypatch.setenv("WAREHOUSE__DESTINATION", "our_own.Copies")
     monkeypatch.setenv("DESTINATION__DUCKDB__CREDENTIALS", str(copied))
     for runs in (2, 3):
-        destination_names.warn.cache_clear()
+        names.warn.cache_clear()
         caplog.clear()
         assert published.pull("price_lists").exit_code == 0
         (line,) = [line for line in caplog.messages if "The next version refuses" in line]
@@ -251,7 +252,7 @@ def test_a_destination_may_have_a_name_of_its_own(
     monkeypatch.setenv("DESTINATION__COPIES__CREDENTIALS", str(tmp_path / "copy.duckdb"))
     for name in ("copies", "dlt.destinations.duckdb"):
         settings = WarehouseSettings(path=tmp_path / "w.duckdb", destination=name)
-        assert _Database(settings, tmp_path / "dlt").kind == "duckdb"
+        assert Database(settings, tmp_path / "dlt").kind == "duckdb"
     settings = WarehouseSettings(path=tmp_path / "w.duckdb", destination="copies")
     assert "copy.duckdb" in connect_destination(settings)
 
@@ -277,7 +278,7 @@ def test_files_and_folders_are_on_disk_before_the_pointer_names_them(
     shop: Shop, destination: ParquetFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy, synced = destination.copy, []
-    for module in ("orderbridge.sources.disk", "orderbridge.pipelines.warehouse.destination_files"):
+    for module in ("orderbridge.sources.disk", "orderbridge.pipelines.warehouse.destination.files"):
         monkeypatch.setattr(
             f"{module}.sync", lambda path: synced.append((path, (copy / POINTER).exists()))
         )
@@ -466,7 +467,7 @@ def test_what_a_killed_copy_leaves_lies_in_the_project_and_the_next_run_removes_
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     before = found()
     with monkeypatch.context() as patch:
-        patch.setattr(_Database, "swap", killed)
+        patch.setattr(Database, "swap", killed)
         process = multiprocessing.get_context("fork").Process(target=shop.copy)
         process.start()
         process.join(60)

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from orderbridge.pipelines.warehouse.destination_changes import CopyNotes, TableChanges
+from orderbridge.pipelines.warehouse.destination.changes import CopyNotes, TableChanges
 
 TIMES = ["2026-01-01 03:00:00.123456+00", "2026-01-02 03:00:00+00"]
 

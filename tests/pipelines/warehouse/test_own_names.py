@@ -10,8 +10,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from orderbridge.pipelines.warehouse import destination_changes, merge
-from orderbridge.pipelines.warehouse.destination import copy_to_destination
+from orderbridge.pipelines.warehouse import merge
+from orderbridge.pipelines.warehouse.destination import changes
+from orderbridge.pipelines.warehouse.destination.copy import copy_to_destination
 from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources import resources
 from orderbridge.sources.contract import ORDER, RECORDS
@@ -52,12 +53,12 @@ def plant(record: dict[str, Any], value: Any) -> dict[str, Any]:
 
 def test_the_names_of_columns_that_copies_add_are_reserved() -> None:
     statements = (
-        destination_changes._NOTE,
-        destination_changes._CHANGED,
-        destination_changes._ROWS,
+        changes._NOTE,
+        changes._CHANGED,
+        changes._ROWS,
     )
     added = set(re.findall(r"AS (_\w+)", " ".join(statements)))
-    assert {*added, destination_changes.REMOVED, resources.REMOVED, *IN_RAW} <= RESERVED
+    assert {*added, changes.REMOVED, resources.REMOVED, *IN_RAW} <= RESERVED
 
 
 def test_a_field_of_an_order_with_a_name_of_ours_has_a_column_of_its_own() -> None:

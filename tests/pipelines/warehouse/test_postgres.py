@@ -11,13 +11,13 @@ from unittest import mock
 
 import pytest
 
-from orderbridge.pipelines.warehouse.destination import (
-    _Database,
+from orderbridge.pipelines.warehouse.destination.changes import CopyNotes
+from orderbridge.pipelines.warehouse.destination.copy import (
     connect_destination,
     copy_to_destination,
     create_views,
 )
-from orderbridge.pipelines.warehouse.destination_changes import CopyNotes
+from orderbridge.pipelines.warehouse.destination.database import Database
 from orderbridge.pipelines.warehouse.views import VIEWS
 from orderbridge.sources.errors import ExitCode, PlatformError, UsageError
 from tests.pipelines.bridge import Bridge
@@ -30,9 +30,9 @@ pytestmark = pytest.mark.parametrize("destination", ["postgres"], indirect=True)
 def test_nights_of_changes_are_merged_and_the_copy_equals_the_warehouse(
     shop: Shop, destination: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load, sent = _Database.load, dict[str, Any]()
+    load, sent = Database.load, dict[str, Any]()
 
-    def counting(self: _Database, warehouse: Any, tables: Any) -> None:
+    def counting(self: Database, warehouse: Any, tables: Any) -> None:
         load(self, warehouse, tables)
         sent.update(
             {
@@ -47,7 +47,7 @@ def test_nights_of_changes_are_merged_and_the_copy_equals_the_warehouse(
         assert destination.contents() == shop.contents()
         return [sent[name] for name in ("customers", "orders", "orders__lines")]
 
-    monkeypatch.setattr(_Database, "load", counting)
+    monkeypatch.setattr(Database, "load", counting)
     assert night("SELECT 1") == ["all"] * 3
     destination.rows("CREATE VIEW public.totals AS SELECT id, total FROM orderbridge_raw.orders")
     seen = "SET _run_id = 'r2', _last_seen_at = '2026-01-02 03:00:00Z'"
@@ -107,17 +107,17 @@ def test_what_others_made_stays_and_what_is_in_the_way_is_refused(
 def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_keeps_its_version(
     shop: Shop, destination: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load, rows, refused = _Database.load, _Database.rows, list[ExitCode]()
+    load, rows, refused = Database.load, Database.rows, list[ExitCode]()
     another = Shop(tmp_path / "another", destination.settings)
 
-    def lossy(self: _Database, warehouse: Any, changes: Any) -> Iterator[Any]:
+    def lossy(self: Database, warehouse: Any, changes: Any) -> Iterator[Any]:
         yield from (
             batch
             for batch in rows(self, warehouse, changes)
             if not len(batch) or changes.quoted == '"ops"."runs"'
         )
 
-    def interrupted(self: _Database, *arguments: Any) -> None:
+    def interrupted(self: Database, *arguments: Any) -> None:
         load(self, *arguments)
         with pytest.raises(
             PlatformError, match=r"another run is copying to the datasets orderbridge_\*"
@@ -132,7 +132,7 @@ def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_
         "ALTER TABLE raw.orders ALTER number TYPE DECIMAL(38, 9); UPDATE raw.orders SET number = number + 0.5"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(_Database, "rows", lossy)
+        patch.setattr(Database, "rows", lossy)
         with pytest.raises(PlatformError, match='"orders": 0 of 6 rows are in staging'):
             shop.copy()
     with pytest.raises(
@@ -149,7 +149,7 @@ def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_
         connection.autocommit = False
         connection.set_session(isolation_level="REPEATABLE READ")
         cursor.execute("SELECT 1")
-        monkeypatch.setattr(_Database, "load", interrupted)
+        monkeypatch.setattr(Database, "load", interrupted)
         shop.copy()
         cursor.execute("SELECT count(*) FROM orderbridge_raw.customers")
         assert cursor.fetchone() == (5,)

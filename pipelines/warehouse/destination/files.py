@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
@@ -64,19 +64,7 @@ class ParquetStore:
         path = f"{self.folder}/{POINTER}"
         self.files.invalidate_cache()
         if not self.files.exists(path):
-            if not self.is_local:
-                with suppress(PermissionError):  # a key may be allowed to list its own folder only
-                    self.files.ls(self.folder.lstrip("/").partition("/")[0])
-            others = [
-                name
-                for name in self._names()
-                if not _VERSION.fullmatch(name) and name != _NEW_POINTER
-            ]
-            if others:
-                raise UsageError(
-                    f"the folder {self.folder} holds files that orderbridge did not create: nothing was touched",
-                    _HINT,
-                )
+            self._check_is_own()
             return None
         content = self.files.cat_file(path)
         try:
@@ -98,6 +86,18 @@ class ParquetStore:
                 _HINT,
             )
         return pointer
+
+    def _check_is_own(self) -> None:
+        """Raises UsageError where a folder without a pointer holds other things than versions."""
+        if not self.is_local:
+            with suppress(PermissionError):  # a key may be allowed to list its own folder only
+                self.files.ls(self.folder.lstrip("/").partition("/")[0])
+        for name in self._names():
+            if not _VERSION.fullmatch(name) and name != _NEW_POINTER:
+                raise UsageError(
+                    f"the folder {self.folder} holds files that orderbridge did not create: nothing was touched",
+                    _HINT,
+                )
 
     def copy(
         self,
@@ -143,18 +143,10 @@ class ParquetStore:
         cursor = warehouse.cursor()
         cursor.execute("SET TimeZone = 'UTC'")
         reader = cursor.sql(f'FROM {schema}."{table}"').to_arrow_reader()
-        key, comments, rows = (
-            primary_keys(schema, table),
-            column_comments(warehouse, schema, table),
-            0,
-        )
-        columns = pa.schema(
-            column.with_metadata(
-                ({"description": comments[column.name]} if column.name in comments else {})
-                | ({"primary_key": "true"} if column.name in key else {})
-            )
-            for column in reader.schema
-        )
+        key = primary_keys(schema, table)
+        comments = column_comments(warehouse, schema, table)
+        columns = pa.schema(_described(column, comments, key) for column in reader.schema)
+        rows = 0
         with (
             self.files.open(f"{self.folder}/{path}", "wb") as file,
             pq.ParquetWriter(file, columns, compression="zstd") as writer,
@@ -186,3 +178,13 @@ class ParquetStore:
         return [
             path.rstrip("/").rpartition("/")[2] for path in self.files.ls(self.folder, detail=False)
         ]
+
+
+def _described(column: pa.Field, comments: Mapping[str, str], key: Sequence[str]) -> pa.Field:
+    """A column with its description, and whether it is part of the key, in its metadata."""
+    metadata = {}
+    if column.name in comments:
+        metadata["description"] = comments[column.name]
+    if column.name in key:
+        metadata["primary_key"] = "true"
+    return column.with_metadata(metadata)

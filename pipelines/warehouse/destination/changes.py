@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -120,23 +120,19 @@ class CopyNotes:
             copied: the copy that the destination holds; None: it has none, or not this table.
         """
         name = sql_name(schema, table)
-        columns = {
-            column: kind for column, kind, *_ in warehouse.execute(f"DESCRIBE {name}").fetchall()
-        }
+        described = warehouse.execute(f"DESCRIBE {name}").fetchall()
+        columns = {column: kind for column, kind, *_ in described}
         stamps = tuple(column for column in _STAMPS if column in columns)
-        ids = (column for column in columns if column.endswith("_id") and column not in stamps)
-        key = primary_keys(schema, table) or (next(ids, next(iter(columns))),)
+        key = primary_keys(schema, table) or _likely_key(columns)
         content = [column for column in columns if column not in (*key, *stamps)] or key
-        note, last = (
-            folder / sha256(json.dumps([copy, name, columns]).encode()).hexdigest()
-            for folder, copy in ((self._new, self.copy_id), (self._kept, copied))
+        # A note is of one table with these columns, in one copy.
+        note = self._new / _note_name(self.copy_id, name, columns)
+        last = self._kept / _note_name(copied, name, columns)
+        sql = _NOTE.format(
+            key=_names(key), content=_names(content), stamps=_text_of(stamps), table=name
         )
         with warehouse.cursor() as cursor:
             cursor.execute("SET TimeZone = 'UTC'")
-            texts = " || chr(31) || ".join(f"{column}::VARCHAR" for column in stamps) or "''"
-            sql = _NOTE.format(
-                key=_names(key), content=_names(content), stamps=f"({texts})", table=name
-            )
             reader = cursor.sql(f"SELECT * EXCLUDE (_sum) FROM ({sql})").to_arrow_reader()
             with pq.ParquetWriter(note, reader.schema, compression="zstd") as writer:
                 for batch in reader:
@@ -145,20 +141,18 @@ class CopyNotes:
                 return TableChanges(schema, table)
             import pyarrow.dataset as ds  # which imports pandas: half a second of a pull without a copy
 
-            for view, file in (("current", note), ("noted", last)):
-                cursor.register(view, ds.dataset(file))
-                has_null = " OR ".join(f"{column} IS NULL" for column in map(sql_name, key))
-                if cursor.execute(f"FROM {view} WHERE {has_null} LIMIT 1").fetchall():
-                    return TableChanges(schema, table)
+            cursor.register("current", ds.dataset(note))
+            cursor.register("noted", ds.dataset(last))
+            if _has_null(cursor, "current", key) or _has_null(cursor, "noted", key):
+                return TableChanges(schema, table)
             moves = cursor.sql(_MOVES.format(key=_names(key))).to_arrow_table()
             cursor.register("moves", moves)
             changed = cursor.sql(_CHANGED.format(key=_names(key))).to_arrow_table()
-        pairs = (
-            (row["before"], row["after"])
+        moved = [
+            [*row["before"].split(_BETWEEN), *row["after"].split(_BETWEEN)]
             for row in moves.to_pylist()
             if row["before"] != row["after"]
-        )
-        moved = [_BETWEEN.join(pair).split(_BETWEEN) for pair in pairs]
+        ]
         return TableChanges(schema, table, key, changed, stamps, moved)
 
     def keep(self) -> None:
@@ -173,3 +167,25 @@ class CopyNotes:
 
 def _names(columns: Iterable[str]) -> str:
     return ", ".join(map(sql_name, columns))
+
+
+def _likely_key(columns: Mapping[str, str]) -> tuple[str, ...]:
+    """The first column of ids, or else the first one, of a table whose key is not described."""
+    ids = [column for column in columns if column.endswith("_id") and column not in _STAMPS]
+    return (ids[0] if ids else next(iter(columns)),)
+
+
+def _note_name(copy_id: str | None, table: str, columns: Mapping[str, str]) -> str:
+    return sha256(json.dumps([copy_id, table, columns]).encode()).hexdigest()
+
+
+def _text_of(stamps: Iterable[str]) -> str:
+    """The stamps of a row as one text, in SQL."""
+    texts = [f"{column}::VARCHAR" for column in stamps]
+    return f"({' || chr(31) || '.join(texts)})" if texts else "('')"
+
+
+def _has_null(cursor: duckdb.DuckDBPyConnection, view: str, key: Iterable[str]) -> bool:
+    """Whether a row has no key: it cannot be found at the destination."""
+    condition = " OR ".join(f"{column} IS NULL" for column in map(sql_name, key))
+    return bool(cursor.execute(f"FROM {view} WHERE {condition} LIMIT 1").fetchall())

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from orderbridge.pipelines.warehouse.destination_changes import REMOVED, TableChanges
+from orderbridge.pipelines.warehouse.destination.changes import REMOVED, TableChanges
 from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
 from orderbridge.sources.errors import PlatformError
 from orderbridge.sources.urls import is_loopback
@@ -103,22 +103,35 @@ def update_table(
 
     Where not all rows are sent: the rows of the staged keys, and the other rows their new stamps.
     """
+    columns = {name: kind for name, kind in new.items() if name != REMOVED}
     if changes.is_sent:
-        columns = {name: kind for name, kind in new.items() if name != REMOVED}
-        changed = [name for name, kind in old.items() if columns.get(name) != kind]
-        yield from (f"ALTER TABLE {table} DROP COLUMN {name}" for name in changed)
-        added = [name for name in columns if name not in old or name in changed]
-        yield from (f"ALTER TABLE {table} ADD COLUMN {name} {columns[name]}" for name in added)
+        yield from _change_columns(table, old, columns)
         same_key = " AND ".join(f"t.{name} = s.{name}" for name in map(sql_name, changes.key))
         # not TRUNCATE: a transaction that began before it would find the table empty
         yield f"DELETE FROM {table} t" + (f" USING {staged} s WHERE {same_key}" if same_key else "")
     if changes.moves:
-        values = ", ".join(f"({', '.join(map(sql_text, texts))})" for texts in changes.moves)
-        names = ", ".join(f"{when}{name}" for when in ("old", "new") for name in changes.stamps)
-        moved = ", ".join(f"{name} = m.new{name}::{old[name]}" for name in changes.stamps)
-        before = " AND ".join(f"t.{name} = m.old{name}::{old[name]}" for name in changes.stamps)
-        yield f"UPDATE {table} t SET {moved} FROM (VALUES {values}) AS m ({names}) WHERE {before}"
+        yield _move_stamps(table, changes, old)
     if changes.is_sent:
         names = ", ".join(columns)
         present = f" WHERE NOT {REMOVED}" if REMOVED in new else ""
         yield f"INSERT INTO {table} ({names}) SELECT {names} FROM {staged}{present}"
+
+
+def _change_columns(table: str, old: ColumnTypes, new: ColumnTypes) -> Iterator[str]:
+    """The statements that give a table these columns; one of another type is made anew."""
+    changed = [name for name, kind in old.items() if new.get(name) != kind]
+    for name in changed:
+        yield f"ALTER TABLE {table} DROP COLUMN {name}"
+    for name, kind in new.items():
+        if name not in old or name in changed:
+            yield f"ALTER TABLE {table} ADD COLUMN {name} {kind}"
+
+
+def _move_stamps(table: str, changes: TableChanges, types: ColumnTypes) -> str:
+    """The statement that gives the rows of a run, which are otherwise the same, the stamps of this one."""
+    stamps = changes.stamps
+    values = ", ".join(f"({', '.join(map(sql_text, texts))})" for texts in changes.moves)
+    names = ", ".join([*(f"old{name}" for name in stamps), *(f"new{name}" for name in stamps)])
+    moved = ", ".join(f"{name} = m.new{name}::{types[name]}" for name in stamps)
+    before = " AND ".join(f"t.{name} = m.old{name}::{types[name]}" for name in stamps)
+    return f"UPDATE {table} t SET {moved} FROM (VALUES {values}) AS m ({names}) WHERE {before}"
