@@ -32,6 +32,7 @@ from orderbridge.transforms.erp.match import (
     reviewed_rows,
 )
 from orderbridge.transforms.erp.match_keys import MATCH_KEYS, Hashes, code, hash_keys, key_values
+from orderbridge.transforms.erp.suggestions import suggested_pairs
 from orderbridge.transforms.erp.tables import (
     DIFFERENCES,
     ERP_CUSTOMERS,
@@ -46,6 +47,8 @@ from orderbridge.transforms.frames import frame, from_arrow
 
 ROWS_PER_BUCKET: Final = 400_000
 """Lines, customers and documents together. A worker takes about a kilobyte for each."""
+LEFT_ROWS_MAX: Final = 400_000
+"""Where more lines and customers are left over, nothing is suggested: they might not fit into memory."""
 _OWN_KEYS: Final = ", ".join(key for key in MATCH_KEYS if key in PLATFORM_CUSTOMERS)
 _NUMBERED: Final = f"""
     CREATE OR REPLACE TEMP TABLE match_keys AS
@@ -58,6 +61,11 @@ _KEYS: Final = f"""
 _SIDES: Final = {
     "customers": (PLATFORM_CUSTOMERS, "reconciled.customers"),
     "documents": (PLATFORM_DOCUMENTS, "raw.customers__documents"),
+}
+_LEFT: Final = {
+    side: f"SELECT {', '.join(columns)} FROM {source} SEMI JOIN left_customers USING (customer_id) "
+    "ORDER BY customer_id"
+    for side, (columns, source) in _SIDES.items()
 }
 _SIZES: Final = """
     SELECT coalesce(min(rowid), 0), count(*), (SELECT count(*) FROM raw.customers__documents) FROM match_keys"""
@@ -77,7 +85,7 @@ _LAST_MATCHES: Final = """
     WHERE status = 'matched' AND matched_by <> 'reviewed'"""
 _PARTED: Final = """
     SELECT count(*) FROM reconciled.erp_pairs SEMI JOIN last_matches USING (line_key, customer_id)
-    WHERE status = 'possible'"""
+    WHERE status <> 'matched'"""
 _Bucket = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, Candidates]
 
 
@@ -149,6 +157,7 @@ def match_lines(
     count = (len(lines) + customers + papers) // ROWS_PER_BUCKET + 1
     files = {name: RowFile(folder_of(build), columns) for name, (columns, *_) in _TABLES.items()}
     findings, codes = [rule_findings(LINE_ENTITY, "line_repeated", repeated)], []
+    left = _LeftRows([], [])
     for part in tables.map_tasks(
         partial(_match_bucket, notation=notation), _buckets(tables, lines, candidates, count)
     ):
@@ -158,6 +167,8 @@ def match_lines(
             file.add(rows)
         findings.append(part.findings)
         codes.append(part.unmatched)
+        left.add(part)
+    files["erp_pairs"].add(_suggested(tables, lines, left, notation, reviews))
     for name, (_, columns, order) in _TABLES.items():
         build.execute(
             f"CREATE OR REPLACE TABLE reconciled.{name} AS "
@@ -167,6 +178,38 @@ def match_lines(
     missing_codes = from_arrow(build.sql(_MISSING_CODES).to_arrow_table())["erp_code"]
     findings.append(missing_customer_findings(pd.concat(codes), missing_codes))
     return MatchedLines(combine_findings(findings), len(repeated), forms)
+
+
+class _LeftRows(NamedTuple):
+    """The numbers of lines and the ids of customers that have no key in common with anybody, in parts."""
+
+    lines: list[pd.Series[int]]
+    customers: list[pd.Series[str]]
+
+    def add(self, part: PartialMatch) -> None:
+        """Adds those of a part."""
+        status = part.customers["status"]
+        self.lines.append(part.customers["line"][status == "only_in_erp"])
+        self.customers.append(part.customers["customer_id"][status == "only_in_platform"])
+
+
+def _suggested(
+    tables: Parts,
+    lines: pd.DataFrame,
+    left: _LeftRows,
+    notation: Notation,
+    reviews: pd.DataFrame | None,
+) -> pd.DataFrame:
+    """See `suggested_pairs`; none where a side has nothing left over, or both have too much."""
+    of_lines, ids = (pd.concat(rows) for rows in left)
+    if not len(of_lines) or not len(ids) or len(of_lines) + len(ids) > LEFT_ROWS_MAX:
+        return frame(ERP_PAIRS)
+    with tables.given("left_customers", pd.DataFrame({"customer_id": ids})):
+        customers, documents = (
+            from_arrow(tables.build.sql(sql).to_arrow_table()) for sql in _LEFT.values()
+        )
+    own = lines[lines["_line"].isin(of_lines)].reset_index(drop=True)
+    return suggested_pairs(own, customers, documents, notation, reviews)
 
 
 def _code_forms(

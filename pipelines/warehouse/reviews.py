@@ -129,7 +129,7 @@ def write_reviews(
 def doubtful_pairs(warehouse: duckdb.DuckDBPyConnection, below: int) -> Rows:
     """The pairs that nobody has decided, the most doubtful first: those for which as much speaks as against them.
 
-    Those that are possible, and those that are matched and weigh less than `below`.
+    Those that are possible or suggested, and those that are matched and weigh less than `below`.
 
     Raises:
         UsageError: the warehouse has no pairs.
@@ -148,7 +148,7 @@ _DOUBTFUL: Final = f"""
         p.agreeing, p.differences
     FROM reconciled.erp_pairs p JOIN reconciled.customers c ON c.customer_id = p.customer_id
     LEFT JOIN reconciled.erp_customers e ON e.line = p.line
-    WHERE p.matched_by <> 'reviewed' AND (p.status = 'possible' OR p.weight < $below)
+    WHERE p.matched_by <> 'reviewed' AND (p.status <> 'matched' OR p.weight < $below)
     ORDER BY least(
         coalesce(len(string_split(nullif(p.agreeing, ''), ',')), 0),
         coalesce(len(string_split(nullif(p.differing, ''), ',')), 0)) DESC,

@@ -170,7 +170,7 @@ def _published(warehouse: Path, questions: set[str], seconds: float) -> Found:
         {
             (customer, code)
             for customer, code, status, _, question in rows
-            if status == "possible" or question in questions
+            if status != "matched" or question in questions
         },
         {(row[0], row[1]): frozenset(remarks.get(row[3], ())) for row in rows},
         seconds,

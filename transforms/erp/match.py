@@ -108,7 +108,7 @@ def match_part(
         notation: how values are written.
     """
     pairs, usable = candidates.pairs, candidates.usable
-    owned = _owned(documents, customers)
+    owned = owned_documents(documents, customers)
     numbers = lines["_line"].astype(pd.ArrowDtype(TEXT))
     values = line_values(lines)
     compared = compare(lines, customers, owned, pairs, notation)
@@ -178,7 +178,7 @@ def _sorted(rows: pd.DataFrame, by: str) -> pd.DataFrame:
     )
 
 
-def _owned(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
+def owned_documents(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
     """The documents of these customers by `customer` (row number) and position; `key` is the number, normalized."""
     owner = pd.Index(customers["customer_id"]).get_indexer(documents["customer_id"])
     known = typed(documents, PLATFORM_DOCUMENTS).drop(columns="customer_id").assign(owner=owner)

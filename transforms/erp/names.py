@@ -51,6 +51,13 @@ class NameWords:
         """How many words each row has."""
         return np.bincount(self.numbers // self.words, minlength=self.size)
 
+    def numbers_of_sets(self) -> pd.Series[int]:
+        """A number for each row, the same for rows with the same words; 0 for none."""
+        of_words = np.random.default_rng(0).integers(2**62, size=self.words)
+        numbers = np.zeros(self.size, np.int64)
+        np.add.at(numbers, self.numbers // self.words, of_words[self.numbers % self.words])
+        return pd.Series(numbers)
+
     def common(self, other: NameWords) -> Ints:
         """How many words of each row the same row of another column has too."""
         shared = np.intersect1d(self.numbers, other.numbers, assume_unique=True)
@@ -125,13 +132,23 @@ def _plain(texts: pa.Array) -> pa.Array:
     is_other = ~names.str.isascii().fillna(True)
     if is_other.any():
         names = names.copy()
-        names[is_other] = names[is_other].map(_in_ascii)
+        names[is_other] = column(_words_in_ascii(array(names[is_other]))).array
     dotted = pc.replace_substring_regex(array(names), r"\b([A-Za-z])\.", r"\1")  # S.A. is SA
     return pc.utf8_lower(dotted)
 
 
-def _in_ascii(name: str) -> str:
-    if re.search(_DOUBLED, name):
+def _words_in_ascii(names: pa.Array) -> pa.Array:
+    """Names in ASCII letters. Each word is written once: a list of names has fewer words than names."""
+    lists = pc.split_pattern(names, " ")
+    words = pc.dictionary_encode(pc.list_flatten(lists))
+    written = pa.array([_in_ascii(word) for word in words.dictionary.to_pylist()], TEXT)
+    return pc.binary_join(pa.ListArray.from_arrays(lists.offsets, written.take(words.indices)), " ")
+
+
+def _in_ascii(word: str) -> str:
+    if word.isascii():
+        return word
+    if re.search(_DOUBLED, word):
         with suppress(UnicodeError):
-            name = name.encode("cp1252").decode("utf-8")
-    return anyascii(name)
+            word = word.encode("cp1252").decode("utf-8")
+    return anyascii(word)

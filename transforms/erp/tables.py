@@ -89,8 +89,8 @@ ERP_PAIRS: Final = {
     "differences": TEXT,
     "line_key": TEXT,
 }
-"""`status` is `matched`, or `possible` where the pair makes its line ambiguous. `agreeing` and `differing` are fields
-that both sides have, and `differences` their values."""
+"""`status` is `matched`, `possible` where the pair makes its line ambiguous, or `suggested`, which makes no row so.
+`agreeing` and `differing` are fields that both sides have, and `differences` their values."""
 
 
 def customers_table(

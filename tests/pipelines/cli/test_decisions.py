@@ -19,6 +19,7 @@ from orderbridge.pipelines.cli.import_questions import ask
 from orderbridge.pipelines.cli.review import _ask
 from orderbridge.pipelines.import_file.asking import FileQuestion
 from orderbridge.pipelines.push.verify import VerifyResult
+from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.reconcile.reconcile import reconcile
 from orderbridge.pipelines.warehouse.reviews import (
     doubtful_pairs,
@@ -57,6 +58,28 @@ def pairs(project: Path) -> list[dict[str, Any]]:
     with duckdb.connect(str(project / "warehouse.duckdb")) as warehouse:
         warehouse.execute(PAIRS)
         return doubtful_pairs(warehouse, below=100)
+
+
+MANY_PAIRS = """
+    CREATE SCHEMA reconciled;
+    CREATE TABLE reconciled.customers AS
+        SELECT range::VARCHAR AS customer_id, 'Ana' AS full_name, NULL AS default_fiscal_name FROM range(40);
+    CREATE TABLE reconciled.erp_customers AS SELECT range AS line, 'Ana' AS name FROM range({lines});
+    CREATE TABLE reconciled.erp_pairs AS SELECT range AS line, range::VARCHAR AS customer_id,
+        if(range % 2 = 0, 'possible', 'suggested') AS status, 'phone' AS matched_by, 6 AS weight,
+        'code ' || range AS line_key, 'phone' AS agreeing,
+        if(range = 39, 'email', '') AS differing, '' AS differences FROM range(40)"""
+
+
+@pytest.mark.parametrize(("lines", "asked"), [(40, 10), (1_000, 10), (2_499, 24)])
+def test_one_pair_of_a_hundred_lines_is_asked_and_at_least_ten_the_contradicted_ones_first(
+    project: Path, lines: int, asked: int
+) -> None:
+    with duckdb.connect(str(project / "warehouse.duckdb")) as warehouse:
+        warehouse.execute(MANY_PAIRS.format(lines=lines))
+        assert len(doubtful_pairs(warehouse, below=10)) == 40
+    expected = [f"match:code {line}/{line}" for line in (39, *range(asked - 1))]
+    assert [one.id for one in Pairs().asked()] == expected
 
 
 def run(project: Path, *arguments: str) -> Done:

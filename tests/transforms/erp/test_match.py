@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.testing import assert_frame_equal
 
+from orderbridge.pipelines.reconcile import match as matching
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.erp.candidates import common_keys
 from orderbridge.transforms.erp.codes import code_questions, other_forms
@@ -521,6 +522,40 @@ def test_what_a_person_decided_about_a_pair_holds() -> None:
     ]
     assert set(result.pairs["line_key"]) == {keys[2], "code C"}
     assert keys[2].startswith("keys ")
+
+
+def test_what_no_key_finds_is_suggested_by_phones_and_names_and_never_matched() -> None:
+    """Of the lines, one has another document, one a name of one word, and one a heavier pair."""
+    lines = erp(
+        {"erp_code": "A", "email": "a@x", **PERSON, "phone": "987654321"},
+        {"erp_code": "B", **FIRM},
+        {"erp_code": "C", "document_number": "12345678", **OTHER},
+        {"erp_code": "D", "first_name": "Eva"},
+        {"erp_code": "E", "phone": "911111111", **FIRM},
+    )
+    known = customers(
+        {"email": "other@x", **PERSON, "first_name": "RUIZ GARCÍA", "last_name": "ANA"},
+        {"phone": "911111111"},
+        {"email": "c@x", **OTHER},
+        {"email": "d@x", "first_name": "Eva"},
+    )
+    papers = documents(
+        {"customer_id": "2", "fiscal_name": "Aceros Norte SAC"},
+        {"customer_id": "3", "number": "87654321"},
+    )
+    made = match(lines, known, papers, country="PE")
+    assert set(made.customers["status"]) == {"only_in_erp", "only_in_platform"}
+    expected = [("A", "1", "suggested", "phone"), ("E", "2", "suggested", "phone")]
+    shown = ("erp_code", "customer_id", "status", "matched_by")
+    assert values(made.pairs, *shown) == expected
+    key = made.pairs["line_key"].iloc[0]
+    for is_accepted, pair in ((True, [("A", "1", "matched", "reviewed")]), (False, [])):
+        review = {"line_key": key, "customer_id": "1", "is_accepted": is_accepted}
+        decided = match(lines, known, papers, country="PE", reviews=frame(REVIEWS, [review]))
+        assert values(decided.pairs, *shown) == [*pair, expected[1]]
+    with patch.object(matching, "LEFT_ROWS_MAX", 8):
+        too_many = match(lines, known, papers, country="PE")
+    assert too_many.pairs.empty, "nine rows are left over"
 
 
 def test_the_later_decision_about_a_line_or_a_customer_counts() -> None:
