@@ -54,9 +54,9 @@ def other_forms(
         others: the pairs that have another key in common.
         customers: how many there are.
     """
-    left, right = (_split(codes) for codes in (ours, theirs))
-    left, right = left[~left["code"].isin(right["code"])], right[~right["code"].isin(left["code"])]
-    pairs = left.merge(right, on="bare", suffixes=("", "_theirs"), validate="m:m")
+    of_lines = _split(ours[~ours.isin(theirs)])
+    of_customers = _split(theirs[~theirs.isin(ours)])
+    pairs = of_lines.merge(of_customers, on="bare", suffixes=("", "_theirs"), validate="m:m")
     has_one_prefix = (pairs["prefix"] == "") != (pairs["prefix_theirs"] == "")
     has_zeros = pairs["number"] != pairs["number_theirs"]
     is_same_prefix = pairs["prefix"] == pairs["prefix_theirs"]
@@ -75,6 +75,7 @@ def other_forms(
 
 
 def _split(codes: pd.Series[str]) -> pd.DataFrame:
+    """`prefix` and `number` of codes that have this form, `bare` without zeros in front, `code` and `row`."""
     parts = codes.str.extract(_FORM).assign(code=codes, row=codes.index.to_numpy(np.int64))
     parts = parts[parts["number"].notna()]
     return parts.assign(bare=parts["number"].str.lstrip("0"))

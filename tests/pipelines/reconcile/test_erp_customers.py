@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import xlsxwriter
 
@@ -297,6 +298,56 @@ def test_a_run_matches_what_it_has_just_pulled(tmp_path: Path) -> None:
         assert made.command("reconcile", *arguments, RECONCILE__COUNTRY="ES").code == 0
         assert [row[2:] for row in shop.differences()] == [("34-91 555 01 98", "915550199")]
         assert result.read_bytes() != before, "a result is replaced"
+
+
+def test_a_prefix_of_codes_is_asked_after_each_match_until_it_is_answered(shop: Shop) -> None:
+    """Three lines are matched by their address, and have the customer's code with a prefix; the fourth has it alone."""
+    made, file = shop.made, ErpFiles(customers=shop.file)
+    lines = ["C-00012;jose@pena.example.com", "C-00013;ines@agil.example.com"]
+    lines += ["C-00014;inigo@nunez.example.com", "B-1;", "C-000001;"]
+    made.platform.state.add("customers", {"erpCode": "000001"})
+    made.pull("customers")
+    shop.write(*lines, header="Código;Correo")
+
+    def asked() -> list[dict[str, Any]]:
+        printed = made.command("questions", "--json").out
+        return [one for one in json.loads(printed)["questions"] if "erp_code" in one["id"]]
+
+    def matched() -> list[tuple[Any, ...]]:
+        sql = "SELECT erp_code, matched_by FROM reconciled.erp_customers WHERE status = 'matched'"
+        return made.rows(f"{sql} ORDER BY line")
+
+    by_mail = [(line.partition(";")[0], "email") for line in lines[:3]]
+    for _ in range(2):
+        reconcile(file)
+        assert matched() == [*by_mail, ("B-1", "erp_code")]
+        (question,) = asked()
+        assert (question["id"], question["state"]) == ("reconcile.erp_code_prefix", "open")
+        assert question["proposal"] == "C-"
+    answered = made.command("answer", "reconcile.erp_code_prefix", "as_written")
+    assert answered.code == 0, answered.err
+    reconcile(file)
+    assert (len(matched()), asked()) == (4, [])
+    assert made.command("answer", "reconcile.erp_code_prefix", "C-").code == 0
+    reconcile(file)
+    assert matched() == [(line.partition(";")[0], "erp_code") for line in lines]
+    assert (shop.differences(), asked()) == ([], [])
+
+
+def test_rules_of_the_match_are_new_in_the_first_run_that_has_the_file(shop: Shop) -> None:
+    made, file = shop.made, ErpFiles(customers=shop.file)
+    shop.write("00012;jose@pena.example.com", header="Código;Correo")
+    reconcile(file)
+    with duckdb.connect(made.path) as warehouse:
+        warehouse.execute("DELETE FROM ops.rules")
+    reconcile()
+    count = "SELECT count(*) FROM ops.rules WHERE rule = 'erp_customers.match_ambiguous'"
+    assert made.one(count) == 0
+    shop.write("00012;ines@agil.example.com", "7;ines@agil.example.com", header="Código;Correo")
+    new = {one.name for one in reconcile(file).new_rules}
+    assert {"erp_customers.match_ambiguous", "erp_customers.email_duplicate"} <= new
+    severity = "SELECT DISTINCT severity FROM reconciled.exceptions WHERE rule = 'match_ambiguous'"
+    assert made.rows(severity) == [("info",)]
 
 
 def read(
