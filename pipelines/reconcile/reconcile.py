@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -234,30 +235,23 @@ class Reconciling:
         """
         ((rows, threads),) = build.execute(_SIZE).fetchall()
         least_mb = min(MEMORY_MB + rows * MEMORY_MB_PER_MILLION // 1_000_000, MEMORY_MB_MAX)
-        limits = [f"{least_mb * 2**doublings}MB" for doublings in range(_DOUBLINGS + 1)]
-        settings: dict[str, object] = {
-            "memory_limit": limits[0],
-            "threads": min(THREADS_MAX, threads),
-        }
-        default = change_settings(build, settings)
-        for limit, more in pairwise([*limits, default["memory_limit"]]):
+        tries: list[dict[str, object]] = [
+            {"memory_limit": f"{least_mb}MB", "threads": min(THREADS_MAX, threads)}
+        ]
+        for doublings in range(1, _DOUBLINGS + 1):
+            tries.append({"memory_limit": f"{least_mb * 2**doublings}MB", "threads": 1})
+        default = change_settings(build, tries[0])
+        for settings, more in pairwise([*tries, default]):
             try:
                 result = self._commit_tables(build, run_id, at)
             except duckdb.OutOfMemoryException:
-                steps.info(
-                    "reconciling again: DuckDB needs more memory (memory_limit = '%s')", limit
-                )
+                words = "reconciling again: DuckDB needs more memory (memory_limit = '%s')"
+                steps.info(words, settings["memory_limit"])
             else:
                 change_settings(build, default)
                 return result
-            # An aborted transaction executes nothing, and its rollback takes memory.
-            with build.cursor() as cursor:
-                change_settings(cursor, {"memory_limit": more, "threads": 1})
-            build.rollback()  # here, and not above: the exception holds the frames of the part that was worked on
-            build.execute("RESET disabled_optimizers")  # of a step that was interrupted
-            for file in folder_of(build).glob("*.parquet"):
-                file.unlink()
-        change_settings(build, default)
+            # Here, and not above: the exception holds the frames of the part that was worked on.
+            _start_again(build, more)
         return self._commit_tables(build, run_id, at)
 
     def _commit_tables(
@@ -354,6 +348,19 @@ class Reconciling:
         ops.record_observations(build, run_id, at, observed)
         ops.record_reconciled_reads(build, run_id)
         return result
+
+
+def _start_again(build: duckdb.DuckDBPyConnection, settings: Mapping[str, object]) -> None:
+    """Undoes what a run out of memory has left, with other settings of DuckDB.
+
+    An aborted transaction executes nothing, and its rollback takes memory: another cursor gives it that before.
+    """
+    with build.cursor() as cursor:
+        change_settings(cursor, settings)
+    build.rollback()
+    build.execute("RESET disabled_optimizers")  # of a step that was interrupted
+    for file in folder_of(build).glob("*.parquet"):
+        file.unlink()
 
 
 _RECONCILED_BEFORE: Final = """
