@@ -110,36 +110,39 @@ def record_column_values(
     Raises:
         BridgeError: a raw table does not have the rows that were loaded.
     """
-    for table, files in walked.files.items():
-        ((rows,),) = build.execute(
-            f'SELECT count(*) FROM raw."{table}" WHERE _run_id = $1', [run_id]
-        ).fetchall()
-        if rows != (loaded := sum(count for _, count in files)):
-            raise BridgeError(
-                f"{table}: {loaded} rows were loaded, {rows} of them are in its raw table"
-            )
-        listed = {"listed": walked.items[table]} if table != walked.resource else {}
-        record_totals(build, run_id, f"raw.{table}", {**listed, "loaded": loaded, "raw": rows})
-        if not walked.is_whole:
-            continue
-        own = {
-            name: kind
-            for name, kind in columns_of(build, f'raw."{table}"').items()
-            if name not in RESERVED
-        }
-        counts = ", ".join(_counts(name, kind) for name, kind in own.items())
+    for table in walked.files:
+        _check_loaded(build, run_id, walked, table)
+    if not walked.is_whole:
+        return
+    for table in walked.files:
+        columns = columns_of(build, f'raw."{table}"')
+        counts = ", ".join(
+            _counts(name, kind) for name, kind in columns.items() if name not in RESERVED
+        )
         build.execute(
             f"""INSERT INTO ops.column_values BY NAME
             SELECT $run AS run_id, $list AS resource, $table AS table_name, *, $at AS recorded_at
             FROM (SELECT unnest([{counts}], recursive := true) FROM raw."{table}" WHERE _run_id = $run)""",
             {"run": run_id, "list": walked.resource, "table": table, "at": at},
         )
-    if walked.is_whole:
-        list(
-            jumped_values(build, walked.resource, Accepted.read(datetime.now(UTC)))
-        )  # those accepted are forgotten
-        values = {"resource": walked.resource, "run": run_id, "since": at - COMPARED_WITHIN}
-        build.execute(_RECORD_JUMPS, values)
+    forget_accepted_jumps(build, walked.resource, Accepted.read(datetime.now(UTC)))
+    values = {"resource": walked.resource, "run": run_id, "since": at - COMPARED_WITHIN}
+    build.execute(_RECORD_JUMPS, values)
+
+
+def _check_loaded(
+    build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult, table: str
+) -> None:
+    """Records how many rows a raw table has of a walk. Raises BridgeError where it has not all that were loaded."""
+    sql = f'SELECT count(*) FROM raw."{table}" WHERE _run_id = $1'
+    ((rows,),) = build.execute(sql, [run_id]).fetchall()
+    loaded = sum(count for _, count in walked.files[table])
+    if rows != loaded:
+        raise BridgeError(
+            f"{table}: {loaded} rows were loaded, {rows} of them are in its raw table"
+        )
+    listed = {"listed": walked.items[table]} if table != walked.resource else {}
+    record_totals(build, run_id, f"raw.{table}", {**listed, "loaded": loaded, "raw": rows})
 
 
 def _counts(name: str, kind: str) -> str:
@@ -168,12 +171,12 @@ def gone_values(
     Yields:
         The place, as findings name it (`field_kinds.place`), and what it had.
     """
-    names, gone = field_names(build, resource), list[list[str]]()
+    names = field_names(build, resource)
     filled_columns = build.execute(_FILLED, [resource]).fetchall()
     filled_fields = [field_keys(names, table, column) for table, column in filled_columns]
-    for table, column, filled, at, rows, zeros in build.execute(
-        _GONE, {"resource": resource}
-    ).fetchall():
+    gone_tables: list[list[str]] = []
+    for row in build.execute(_GONE, {"resource": resource}).fetchall():
+        table, column, filled, at, rows, zeros = row
         if not rows and column != "position":
             continue  # of a child table without rows one column stands for all
         keys = field_keys(names, table, column if rows else "")
@@ -181,18 +184,24 @@ def gone_values(
             continue  # its values are in another table now: an object turned out to be a list
         # The field itself, after the objects and lists that hold it: in another form they have other columns.
         places = field_places(resource, names, keys)
-        where = places[-1] if places else f"{table}: {column}" if rows else table
-        is_accepted = accepted.is_changed(f"{resource}.values_gone", where, at) or any(
-            accepted.is_changed(f"{resource}.form_changed", one, at) for one in places
-        )
-        if not is_accepted and not any(keys[: len(holder)] == holder for holder in gone):
-            none = "only 0" if zeros else "none"
-            yield (
-                where,
-                f"{filled} {f'values before, {none} in {rows} rows' if rows else 'rows before, none'} now",
-            )
+        own_place = f"{table}: {column}" if rows else table
+        where = places[-1] if places else own_place
+        is_accepted = accepted.is_changed(f"{resource}.values_gone", where, at)
+        for place_in_form in places:
+            is_accepted |= accepted.is_changed(f"{resource}.form_changed", place_in_form, at)
+        is_in_gone_table = any(keys[: len(holder)] == holder for holder in gone_tables)
+        if not is_accepted and not is_in_gone_table:
+            yield where, _gone_words(filled, rows, zeros)
         if not rows and keys:
-            gone.append(keys)
+            gone_tables.append(keys)
+
+
+def _gone_words(filled: int, rows: int, zeros: int) -> str:
+    """What a column, or a child table without rows, had before and has now."""
+    if not rows:
+        return f"{filled} rows before, none now"
+    none = "only 0" if zeros else "none"
+    return f"{filled} values before, {none} in {rows} rows now"
 
 
 def jumped_values(
@@ -200,25 +209,32 @@ def jumped_values(
 ) -> Iterator[tuple[str, str]]:
     """The columns of a list whose values jumped in its last whole read, until a person accepts it.
 
-    An accepted jump is forgotten, whenever it was: its read is the state to compare with, instead of earlier ones.
-
     Yields:
         The place, as `gone_values` names it, and how they jumped.
     """
+    forget_accepted_jumps(build, resource, accepted)
     names = field_names(build, resource)
-    for table, column, text, at, is_last in build.execute(
-        _JUMPS, {"resource": resource}
-    ).fetchall():
-        where = [
-            f"{table}: {column}",
-            *field_places(resource, names, field_keys(names, table, column)),
-        ][-1]
+    for table, column, text, _, is_last in build.execute(_JUMPS, {"resource": resource}).fetchall():
+        if is_last:
+            yield _place_of(resource, names, table, column), text
+
+
+def forget_accepted_jumps(
+    build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted
+) -> None:
+    """Forgets the jumps that a person accepted, whenever they were: such a read is the state to compare with now."""
+    names = field_names(build, resource)
+    for table, column, _, at, _ in build.execute(_JUMPS, {"resource": resource}).fetchall():
+        where = _place_of(resource, names, table, column)
         if accepted.is_changed(f"{resource}.values_jumped", where, at):
-            build.execute(
-                _FORGET, {"resource": resource, "table": table, "column": column, "at": at}
-            )
-        elif is_last:
-            yield where, text
+            values = {"resource": resource, "table": table, "column": column, "at": at}
+            build.execute(_FORGET, values)
+
+
+def _place_of(resource: str, names: FieldNames, table: str, column: str) -> str:
+    """A column, as findings name places: as the field that it is of, where that is known."""
+    places = field_places(resource, names, field_keys(names, table, column))
+    return places[-1] if places else f"{table}: {column}"
 
 
 def field_keys(names: FieldNames, table: str, column: str) -> list[str]:

@@ -6,7 +6,7 @@ marked, never made, and only from a complete walk.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
@@ -246,39 +246,57 @@ def merge_table(
     resource = walked.resource
     # Without a join, DuckDB writes in parallel and to a smaller file.
     is_first = not _number(build, f'SELECT count(*) FROM raw."{resource}"')
+    key = KEY_COLUMN if table == resource else parent_key(RECORDS[resource])
+    exists = table == resource or table in _children(build, resource)
+    parts: list[str] = []
+    if table in walked.files:
+        columns = "l.*"
+        if exists:
+            casts = {} if is_first else _align(build, walked, table, key)
+            columns += _replacements(build, walked, table, casts)
+        parts.append(_loaded_rows(resource, table, key, columns, is_first=is_first))
+    if exists and not (is_first and parts):
+        parts.append(_earlier_rows(walked, table, key))
+    sql = f'CREATE OR REPLACE TABLE raw."{table}" AS {" UNION ALL BY NAME ".join(parts)}'
+    parameters = {"run": run_id, "at": walked.ended_at}
+    build.execute(sql, {name: value for name, value in parameters.items() if f"${name}" in sql})
+
+
+def _replacements(
+    build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, casts: Mapping[str, str]
+) -> str:
+    """What a raw table does not take over of the loaded columns as they are, in SQL: none of a tail's empty ones."""
+    empty = ", ".join(sql_name(name) for name in _empty_columns(build, walked, table))
+    replaced = ", ".join(f"{value} AS {sql_name(name)}" for name, value in casts.items())
+    excluded = f" EXCLUDE ({empty})" if empty else ""
+    return f"{excluded} REPLACE ({replaced})" if replaced else excluded
+
+
+def _loaded_rows(resource: str, table: str, key: str, columns: str, *, is_first: bool) -> str:
+    """The loaded rows of a table, in SQL: seen now, and first where their record was."""
     # A clock that was ahead wrote times that are still to come.
     first_seen = "$at" if is_first else "least(o._first_seen_at, $at)"
+    record = "" if is_first else f'LEFT JOIN raw."{resource}" o ON o.id = l."{key}"'
+    return f"""
+        SELECT {columns}, $run AS _run_id,
+            {first_seen}::TIMESTAMPTZ AS _first_seen_at, $at::TIMESTAMPTZ AS _last_seen_at,
+            NULL::TIMESTAMPTZ AS _missing_since
+        FROM {LOADED}."{table}" l {record}
+        """
+
+
+def _earlier_rows(walked: ListResult, table: str, key: str) -> str:
+    """The rows of a raw table whose record was not loaded, in SQL: missing from now on where the list is complete."""
     marked = (
         "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
     )
-    parameters = {"run": run_id, "at": walked.ended_at}
-    key = KEY_COLUMN if table == resource else parent_key(RECORDS[resource])
-    exists, parts = table == resource or table in _children(build, resource), []
-    if table in walked.files:
-        casts = _align(build, walked, table, key) if exists and not is_first else {}
-        empty = (
-            ", ".join(f'"{name}"' for name in _empty_columns(build, walked, table))
-            if exists
-            else ""
-        )
-        replaced = ", ".join(f'{value} AS "{name}"' for name, value in casts.items())
-        columns = f"l.*{f' EXCLUDE ({empty})' if empty else ''}{f' REPLACE ({replaced})' if replaced else ''}"
-        parts.append(f"""
-            SELECT {columns}, $run AS _run_id,
-                {first_seen}::TIMESTAMPTZ AS _first_seen_at, $at::TIMESTAMPTZ AS _last_seen_at,
-                NULL::TIMESTAMPTZ AS _missing_since
-            FROM {LOADED}."{table}" l {"" if is_first else f'LEFT JOIN raw."{resource}" o ON o.id = l."{key}"'}
-            """)
-    if exists and not (is_first and parts):
-        parts.append(f"""
-            SELECT o.* REPLACE (
-                least(o._first_seen_at, {marked})::TIMESTAMPTZ AS _first_seen_at,
-                least(o._last_seen_at, {marked})::TIMESTAMPTZ AS _last_seen_at,
-                {marked}::TIMESTAMPTZ AS _missing_since)
-            FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"
-            """)
-    sql = f'CREATE OR REPLACE TABLE raw."{table}" AS {" UNION ALL BY NAME ".join(parts)}'
-    build.execute(sql, {name: value for name, value in parameters.items() if f"${name}" in sql})
+    return f"""
+        SELECT o.* REPLACE (
+            least(o._first_seen_at, {marked})::TIMESTAMPTZ AS _first_seen_at,
+            least(o._last_seen_at, {marked})::TIMESTAMPTZ AS _last_seen_at,
+            {marked}::TIMESTAMPTZ AS _missing_since)
+        FROM raw."{table}" o ANTI JOIN {LOADED}."{walked.resource}" l ON l.id = o."{key}"
+        """
 
 
 def _children(build: duckdb.DuckDBPyConnection, resource: str) -> list[str]:
@@ -316,18 +334,19 @@ def _align(
     old, new = columns_of(build, f'raw."{table}"'), columns_of(build, f'{LOADED}."{table}"')
     kept = f'raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"'
     casts: dict[str, str] = {}
-    for name in new:
-        if name in old and old[name] != new[name]:
-            common = _common_type(build, table, name, (old[name], new[name]), kept)
-            if walked.is_whole and common == "VARCHAR":
-                common = new[name]
-            casts[name] = _cast(f'l."{name}"', new[name], common)
-            if common != old[name]:
-                _set_beside(build, table, name, old[name], common)
-                stored = _cast(f'"{name}"', old[name], common)
-                build.execute(
-                    f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {common} USING {stored}'
-                )
+    for name, kind in new.items():
+        if name not in old or old[name] == kind:
+            continue
+        common = _common_type(build, table, name, (old[name], kind), kept)
+        if walked.is_whole and common == "VARCHAR":
+            common = kind
+        casts[name] = _cast(f'l."{name}"', kind, common)
+        if common != old[name]:
+            _set_beside(build, table, name, old[name], common)
+            stored = _cast(f'"{name}"', old[name], common)
+            build.execute(
+                f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {common} USING {stored}'
+            )
     return casts
 
 

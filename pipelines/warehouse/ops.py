@@ -125,24 +125,24 @@ def record_coverage(
 
     `published`: whether the raw table takes over what was read.
     """
+    has_failed = walked.error is not None
     last = walked.sweeps[-1] if walked.sweeps else None
-    failed, run = walked.error is not None, {"run_id": run_id, "resource": walked.resource}
-    ((read_number,),) = build.execute(
-        "SELECT coalesce(max(read_number), 0) + 1 FROM ops.coverage"
-    ).fetchall()
+    number = "SELECT coalesce(max(read_number), 0) + 1 FROM ops.coverage"
+    ((read_number,),) = build.execute(number).fetchall()
     insert(
         build,
         "coverage",
-        **run,
+        run_id=run_id,
+        resource=walked.resource,
         verdict=walked.verdict,
         sweeps=len(walked.sweeps),
-        pages=sum(s.pages for s in walked.sweeps) if failed else walked.total("pages"),
-        rows=sum(s.rows for s in walked.sweeps) if failed else walked.total("rows"),
+        pages=sum(sweep.pages for sweep in walked.sweeps) if has_failed else walked.total("pages"),
+        rows=sum(sweep.rows for sweep in walked.sweeps) if has_failed else walked.total("rows"),
         distinct=walked.distinct,
-        duplicates=0 if failed else walked.duplicates,
+        duplicates=0 if has_failed else walked.duplicates,
         quarantined=len(walked.quarantined),
         total_reported=last.total if last else None,
-        ended_by="error" if failed or last is None else last.ended_by,
+        ended_by="error" if has_failed or last is None else last.ended_by,
         evidence="; ".join(walked.evidence),
         started_at=walked.started_at,
         ended_at=walked.ended_at,
@@ -150,18 +150,23 @@ def record_coverage(
         read_number=read_number,
         cut=walked.cut or None,
     )
-    if rows := walked.quarantined:
-        places = {
-            name: [getattr(row, name) for row in rows]
-            for name in ("page", "position", "reason", "row_hash")
-        }
-        insert(
-            build,
-            "quarantine",
-            **run,
-            **places,
-            duplicate_id=[row.key if row.is_id_duplicate else None for row in rows],
-        )
+    if walked.quarantined:
+        _record_quarantined(build, run_id, walked)
+
+
+def _record_quarantined(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult) -> None:
+    rows = walked.quarantined
+    insert(
+        build,
+        "quarantine",
+        run_id=run_id,
+        resource=walked.resource,
+        page=[row.page for row in rows],
+        position=[row.position for row in rows],
+        reason=[row.reason for row in rows],
+        row_hash=[row.row_hash for row in rows],
+        duplicate_id=[row.key if row.is_id_duplicate else None for row in rows],
+    )
 
 
 def record_totals(

@@ -262,28 +262,31 @@ class RecentRows:
         """The records with the last batch compared with earlier ones, and the falls as they are now."""
         records = dict(stored)
         for (batch, place), one in stored.items():
-            if one.before is not None and is_accepted(place, one.recorded_at):
+            if one.before is None:
+                continue
+            if is_accepted(place, one.recorded_at):
                 records[batch, place] = replace(one, before=None)
-            elif one.before is not None:
+            else:
                 now = counted.get(batch, {}).get(place, Share(0, 0))
                 records[batch, place] = _again(one, now)
         last = max(counted, default=0)
         for place, share in counted.get(last, {}).items():
             known = records.get((last, place))
-            if known is None or known.before is None:
-                earlier = [
-                    one.now
-                    for one in _earlier(records, last, place)
-                    if not is_accepted(place, one.recorded_at)
-                ]
-                before = _before(measure, share, earlier)
-                if before is not None and measure.is_expected(kind, place, before):
-                    before = None
-                records[last, place] = self._recorded(share, before)
+            if known is not None and known.before is not None:
+                continue
+            earlier = [
+                one.now
+                for one in _earlier(records, last, place)
+                if not is_accepted(place, one.recorded_at)
+            ]
+            before = _before(measure, share, earlier)
+            if before is not None and measure.is_expected(kind, place, before):
+                before = None
+            records[last, place] = self._recorded(share, before)
         return {
-            key: one
-            for key, one in records.items()
-            if key[0] >= last - BATCHES_KEPT or one.before is not None
+            (batch, place): one
+            for (batch, place), one in records.items()
+            if batch >= last - BATCHES_KEPT or one.before is not None
         }
 
     def _recorded(self, share: Share, before: Share | None = None) -> RecordedShare:
@@ -293,24 +296,25 @@ class RecentRows:
         """Writes the batches that are not recorded like that already."""
         key = {"resource": self.resource, "measure": measure.name, "kind": kind}
         changed = {
-            place[0]
-            for place in stored.keys() | records.keys()
-            if stored.get(place) != records.get(place)
+            batch
+            for batch, place in stored.keys() | records.keys()
+            if stored.get((batch, place)) != records.get((batch, place))
         }
         self.build.execute(_DELETE, {**key, "batches": sorted(changed)})
-        rows = [(*place, one) for place, one in records.items() if place[0] in changed]
+        places = [place for place in records if place[0] in changed]
+        shares = [records[place] for place in places]
         ops.insert(
             self.build,
             "recent_shares",
             **key,
-            batch=[batch for batch, _, _ in rows],
-            place=[place for _, place, _ in rows],
-            hits=[one.now.hits for *_, one in rows],
-            rows=[one.now.rows for *_, one in rows],
-            hits_before=[one.before and one.before.hits for *_, one in rows],
-            rows_before=[one.before and one.before.rows for *_, one in rows],
-            run_id=[one.run_id for *_, one in rows],
-            recorded_at=[one.recorded_at for *_, one in rows],
+            batch=[batch for batch, _ in places],
+            place=[place for _, place in places],
+            hits=[share.now.hits for share in shares],
+            rows=[share.now.rows for share in shares],
+            hits_before=[share.before and share.before.hits for share in shares],
+            rows_before=[share.before and share.before.rows for share in shares],
+            run_id=[share.run_id for share in shares],
+            recorded_at=[share.recorded_at for share in shares],
         )
 
 

@@ -129,14 +129,17 @@ def schema_changes(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> lis
         resource, subject, about = _parts(what)
         if not is_new or about not in _KINDS or value == "None":
             continue
-        is_known = (
-            (resource, about) in observed_before
-            if about in _ALWAYS_OBSERVED
-            else resource in earlier
-        )
-        if not is_known or (about == _TYPE and what not in earlier):
-            continue  # a list that was not observed before, or the type of a new field
-        name, detail = map(_shown, (value, "") if about in (FOUND, UNKNOWN) else (subject, value))
+        is_known = resource in earlier
+        if about in _ALWAYS_OBSERVED:
+            is_known = (resource, about) in observed_before
+        if not is_known:
+            continue  # a list that was not observed before
+        if about == _TYPE and what not in earlier:
+            continue  # the type of a new field
+        if about in (FOUND, UNKNOWN):
+            name, detail = _shown(value), ""
+        else:
+            name, detail = _shown(subject), _shown(value)
         previous = earlier[what] if about == _TYPE else ""
         kind, words = _KINDS[about]
         text = f"{resource}: {words.format(name=name, value=detail, previous=previous)}"

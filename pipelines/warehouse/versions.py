@@ -24,6 +24,8 @@ from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
 from orderbridge.sources.disk import PRIVATE_FILE, exclude_from_git, private_folder
 from orderbridge.sources.errors import UsageError
 
+Columns = dict[str, str]
+"""Types by name."""
 log = logging.getLogger("orderbridge")
 _COMPARED_SCHEMAS: Final = ("raw", "reconciled")
 _EXAMPLES_MAX: Final = 20
@@ -178,10 +180,6 @@ def _both(before: Path, after: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-Columns = dict[str, str]
-"""Types by name."""
-
-
 def _tables(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, Columns]:
     """The columns of each table that has a key, without those of bookkeeping."""
     tables: dict[str, Columns] = {}
@@ -203,44 +201,40 @@ def _compare(
         return TableDiff(table, is_new=earlier is None, is_dropped=later is None)
     (key,) = primary_keys(*table.split("."))
     compared = [name for name in later if name in earlier and name != key]
-    differs = {name: _differs(name, is_same_kind=earlier[name] == later[name]) for name in compared}
-    is_changed = " OR ".join(differs.values()) or "false"
+    differs = [_differs(name, is_same_kind=earlier[name] == later[name]) for name in compared]
+    is_in_both = "a._key IS NOT NULL AND b._key IS NOT NULL"
     kinds = {
         "added": "a._key IS NULL",
         "gone": "b._key IS NULL",
-        "changed": f"a._key IS NOT NULL AND b._key IS NOT NULL AND ({is_changed})",
+        "changed": f"{is_in_both} AND ({' OR '.join(differs) or 'false'})",
     }
-    counts = [f"count_if({condition})" for condition in kinds.values()]
-    examples = [
+    counted = [f"count_if({condition})" for condition in kinds.values()]
+    counted += [
         f"min(coalesce(b._key, a._key), {_EXAMPLES_MAX}) FILTER ({condition})"
         for condition in kinds.values()
     ]
-    by_column = [
-        f"count_if(a._key IS NOT NULL AND b._key IS NOT NULL AND {condition})"
-        for condition in differs.values()
-    ]
-    name = sql_name(*table.split("."))
-    rows = [
-        f"(SELECT {sql_name(key)}::VARCHAR AS _key, * FROM {catalog}.{name}) {alias}"
-        for catalog, alias in (("earlier", "a"), ("later", "b"))
-    ]
-    row = connection.execute(
-        f"SELECT {', '.join([*counts, *examples, *by_column])} FROM {rows[0]} FULL JOIN {rows[1]} ON a._key = b._key"
-    ).fetchall()[0]
-    changes = dict(zip(compared, row[6:], strict=True))
-    added, gone, changed = row[:3]
+    counted += [f"count_if({is_in_both} AND {condition})" for condition in differs]
+    before, after = (_keyed_rows(catalog, table, key) for catalog in ("earlier", "later"))
+    (row,) = connection.execute(
+        f"SELECT {', '.join(counted)} FROM {before} a FULL JOIN {after} b ON a._key = b._key"
+    ).fetchall()
+    added, gone, changed, *others = row
+    examples, changes = others[: len(kinds)], others[len(kinds) :]
+    by_column = {name: count for name, count in zip(compared, changes, strict=True) if count}
     return TableDiff(
         table,
         added,
         gone,
         changed,
-        columns={
-            name: changes[name]
-            for name in sorted(compared, key=lambda name: -changes[name])
-            if changes[name]
-        },
-        examples={kind: list(found or ()) for kind, found in zip(kinds, row[3:6], strict=True)},
+        columns=dict(sorted(by_column.items(), key=lambda change: -change[1])),
+        examples={kind: list(ids or ()) for kind, ids in zip(kinds, examples, strict=True)},
     )
+
+
+def _keyed_rows(catalog: str, table: str, key: str) -> str:
+    """The rows of a table with their key as text, in SQL."""
+    name = sql_name(*table.split("."))
+    return f"(SELECT {sql_name(key)}::VARCHAR AS _key, * FROM {catalog}.{name})"
 
 
 def _differs(column: str, *, is_same_kind: bool) -> str:
