@@ -235,3 +235,16 @@ def test_containers_name_what_is_there() -> None:
     assert service["environment"]["DLT_PROJECT_DIR"] in service["volumes"][0].split(":"), (
         "not that of the env file"
     )
+
+
+def test_the_desk_of_the_container_is_published_on_the_loopback_of_this_machine_alone() -> None:
+    services = yaml.safe_load((EXAMPLES / "compose.yml").read_text("utf-8"))["services"]
+    ports = {name: of.get("ports", []) for name, of in services.items()}
+    assert {name for name, of in ports.items() if of} == {"desk"}
+    (host, port, inside) = ports["desk"][0].split(":")
+    command = services["desk"]["command"]
+    assert (host, port) == ("127.0.0.1", command[command.index("--port") + 1])
+    forwarder = services["desk-port"]
+    assert forwarder["network_mode"] == "service:desk"
+    assert forwarder["command"].endswith(f" TCP:127.0.0.1:{port}")
+    assert f"TCP-LISTEN:{inside}," in forwarder["command"]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
@@ -140,10 +141,14 @@ def test_a_confirmation_is_for_the_plan_that_was_seen(desk: Browser, project: Br
     path, page = planned(desk)
     other = desk.post(f"{path}/send", shown="another plan 5")
     assert "not the one that you saw" in other.text
-    page = send(desk, path, page)
-    again = desk.post(f"{path}/send", shown="again")
+    shown = hidden(page, "shown")
+    with ThreadPoolExecutor(2) as tabs:  # two that send at once
+        sent = [tabs.submit(desk.post, f"{path}/send", shown=shown) for _ in range(2)]
+    assert 303 in [one.result().status_code for one in sent]
+    assert ">sent<" in seen_at_its_end(desk, path)
+    again = desk.post(f"{path}/send", shown=shown)
     assert again.status_code == 422
-    assert sum(created(project).values()) == 5
+    assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
 
 
 def test_a_column_that_fits_no_field_is_asked_and_can_be_changed_later(desk: Browser) -> None:
