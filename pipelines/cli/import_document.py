@@ -131,7 +131,7 @@ def _file(run: Import, *, values: bool) -> dict[str, Any]:
     if run.interview is None:
         return nothing
     try:
-        reading = read_columns(options.kind, options.file, options.sheet, options.lookups)
+        reading = read_columns(options.kind, options.file, options.read_options, options.lookups)
     except BridgeError:
         return nothing
     found = asdict(reading)

@@ -19,13 +19,16 @@ from orderbridge.pipelines.import_file.reading import (
 )
 from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.plan.wording import problem_in
-from orderbridge.sources.files import DetectedFormat, ReadOptions
+from orderbridge.sources.files import DetectedFormat
 from orderbridge.sources.kinds import PASSWORD
 
 IGNORE: Final = "ignore"
 KEEP: Final = ""
 """The choice of a column that fills several fields: they stay as they are."""
 _SAMPLES: Final = 3
+ENCODINGS: Final = ("utf-8", "cp1252", "cp850", "iso-8859-15", "utf-16", "mac_roman")
+DELIMITERS: Final = {";": ";", ",": ",", "tab": "TAB", "|": "|"}
+"""What can be chosen where a file is not read as it should be: the values, and how they are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class ColumnsPage:
         asked: how many columns need an answer.
         missing: required fields that no column fills.
         is_known: the columns are read as in an earlier file.
+        encoding, delimiter: as the file is read; empty for a workbook.
         sheets: of a workbook with several; `sheet` is the one that is read.
     """
 
@@ -80,8 +84,8 @@ class ColumnsPage:
 
 def columns_page(one: DeskImport, texts: Texts) -> ColumnsPage:
     """How the file of an import is read. Raises UsageError: it cannot be read."""
-    found = open_input_table(one.file, ReadOptions(sheet=one.sheet or None), None).format
-    reading = read_columns(one.kind, one.file, one.sheet, one.lookups)
+    found = open_input_table(one.file, one.read_options, None).format
+    reading = read_columns(one.kind, one.file, one.read_options, one.lookups)
     rows = [_row(column, texts) for column in reading.columns]
     rows.sort(key=lambda row: row.state != "asked")
     fields = [

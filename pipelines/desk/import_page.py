@@ -16,6 +16,7 @@ from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import answer_label
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import ReadOptions
 
 _COLUMN_TOPIC: Final = "column"
 
@@ -69,10 +70,18 @@ class ImportPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnsView:
-    """The columns of an import. `error`: why its file cannot be read, and what to do, in English."""
+    """The columns of an import.
+
+    Attributes:
+        error: why its file cannot be read, and what to do, in English.
+        read_as: what was chosen of how it is read.
+        is_text: an encoding and a delimiter can be chosen.
+    """
 
     row: ImportRow
     page: ColumnsPage | None
+    read_as: ReadOptions
+    is_text: bool
     lookups: Sequence[str]
     error: Sequence[str]
     is_removable: bool
@@ -120,6 +129,8 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
     return ColumnsView(
         row=import_row(one, texts),
         page=page,
+        read_as=one.read_options,
+        is_text=bool(page.encoding) if page is not None else one.file.suffix.lower() != ".xlsx",
         lookups=[path.name for path in one.lookups],
         error=error,
         is_removable=one.is_removable,

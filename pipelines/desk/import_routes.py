@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from orderbridge.pipelines.desk.columns import column_answers
+from orderbridge.pipelines.desk.columns import DELIMITERS, ENCODINGS, column_answers
 from orderbridge.pipelines.desk.corrections import corrected_rows, workbook_of
 from orderbridge.pipelines.desk.forms import dropped_file, field, named
 from orderbridge.pipelines.desk.import_page import (
@@ -30,6 +30,7 @@ from orderbridge.pipelines.desk.import_page import (
     shown_plan,
 )
 from orderbridge.pipelines.desk.imports import (
+    READ_AS,
     DeskImport,
     add_begun,
     add_correction,
@@ -72,6 +73,7 @@ class ImportRoutes:
             Route("/import/{name}", self.show_import),
             Route("/import/{name}/progress", self.import_progress),
             Route("/import/{name}/workbook", self.workbook),
+            Route("/import/{name}/reading", self.read_again, methods=["POST"]),
             Route("/import/{name}/columns", self.answer_columns, methods=["POST"]),
             Route("/import/{name}/answers", self.answer_import, methods=["POST"]),
             Route("/import/{name}/lookup", self.add_lookup, methods=["POST"]),
@@ -146,7 +148,15 @@ class ImportRoutes:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
         with self._reads():
             view = columns_view(one, self._texts, chosen)
-        return self._pages.page("columns", status, view=view, error=error, tab="import")
+        return self._pages.page(
+            "columns",
+            status,
+            view=view,
+            error=error,
+            encodings=ENCODINGS,
+            delimiters=DELIMITERS,
+            tab="import",
+        )
 
     def import_progress(self, request: Request) -> Response:
         """How far an import is: a part of its page."""
@@ -166,19 +176,21 @@ class ImportRoutes:
         """Answers for the columns whose field was chosen, then looks at the file."""
         one = self._import(request)
         form: FormData = request.state.form
-        sheet = field(form, "sheet")
-        if sheet and sheet != field(form, "shown_sheet"):
-            one.choose(sheet=sheet)
-            self._start(one)
-            return self._pages.see(f"/import/{one.name}")
         chosen = {name.removeprefix(_COLUMN): path for name, path in named(form, _COLUMN).items()}
         with self._reads():
-            reading = read_columns(one.kind, one.file, one.sheet, one.lookups)
+            reading = read_columns(one.kind, one.file, one.read_options, one.lookups)
         error = self._give(one, column_answers(reading, chosen))
         if error:
             return self._columns(one, error, chosen)
         self._start(one)
         return self._pages.see(f"/import/{one.name}")
+
+    def read_again(self, request: Request) -> Response:
+        """Reads the file as it was chosen: its sheet, its encoding, its delimiter."""
+        one = self._import(request)
+        one.choose(**{name: field(request.state.form, name) for name in READ_AS})
+        self._start(one)
+        return self._pages.see(f"/import/{one.name}?step=columns")
 
     def answer_import(self, request: Request) -> Response:
         """Answers the questions of an import, then looks at the file again."""

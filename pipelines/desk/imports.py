@@ -23,6 +23,7 @@ from orderbridge.pipelines.desk.jobs import Job
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.import_file.asking import BegunImport, begun_imports
 from orderbridge.sources.disk import create_private, disk_errors, private_folder, write_private
+from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS, KindName
 
 State = Literal[
@@ -32,6 +33,8 @@ State = Literal[
 _NAME: Final = re.compile(r"[a-z]+-[0-9]{8}-[0-9]{6}(-[0-9]+)?(\.[0-9]+)?")
 _DONE: Final = ("sent",)
 _OPTIONS: Final = "options.json"
+READ_AS: Final = ("sheet", "encoding", "delimiter")
+"""What can be chosen of how a file is read: options of `import`."""
 _NAME_MAX: Final = 120
 _CHUNK: Final = 1 << 20
 _HINT: Final = "Free space or make the folder writable, then try again."
@@ -83,9 +86,14 @@ class DeskImport:
         return [*_files(self.lookups_folder)]
 
     @property
-    def sheet(self) -> str:
-        """The sheet that was chosen; empty: none was."""
-        return str(self._options.get("sheet", ""))
+    def read_options(self) -> ReadOptions:
+        """What was chosen of how the file is read."""
+        options = self._options
+        return ReadOptions(
+            sheet=options.get("sheet") or None,
+            encoding=options.get("encoding") or None,
+            delimiter=options.get("delimiter") or None,
+        )
 
     @property
     def mapping(self) -> str:
@@ -101,9 +109,10 @@ class DeskImport:
         return options if isinstance(options, dict) else {}
 
     def choose(self, **options: str) -> None:
-        """Keeps what was chosen for the file: its sheet, its mapping. Raises UsageError."""
+        """Keeps what was chosen for the file: how it is read, its mapping. Raises UsageError."""
+        kept = {**self._options, **options}
         with disk_errors(self.folder, _HINT):
-            write_private(self.folder / _OPTIONS, json.dumps(options).encode())
+            write_private(self.folder / _OPTIONS, json.dumps(kept).encode())
 
     @property
     def is_removable(self) -> bool:
@@ -143,8 +152,8 @@ class DeskImport:
     def words(self, *options: str) -> list[str]:
         """The command that imports the file. Without an agreement among the options it sends nothing."""
         given = [word for path in self.lookups for word in ("--lookup", str(path))]
-        if self.sheet:
-            given.append(f"--sheet={self.sheet}")
+        chosen = self.read_options
+        given += [f"--{name}={value}" for name in READ_AS if (value := getattr(chosen, name))]
         if self.mapping:
             given.append(f"--mapping={self.mapping}")
         return ["import", self.kind, str(self.file), "--json", "--values", *given, *options]
@@ -230,8 +239,8 @@ def begun_rows(texts: Texts) -> list[BegunRow]:
 def _words(begun: BegunImport) -> list[str]:
     """The command of an import that was begun."""
     lookups = [word for path in begun.lookups for word in ("--lookup", path)]
-    sheet = [f"--sheet={begun.sheet}"] if begun.sheet else []
-    return ["orderbridge", "import", begun.kind, begun.file, *lookups, *sheet]
+    chosen = [f"--{name}={value}" for name in READ_AS if (value := getattr(begun, name))]
+    return ["orderbridge", "import", begun.kind, begun.file, *lookups, *chosen]
 
 
 def add_begun(begun: BegunImport) -> DeskImport:
@@ -242,8 +251,7 @@ def add_begun(begun: BegunImport) -> DeskImport:
     for lookup in map(Path, begun.lookups):
         with disk_errors(lookup, _HINT), lookup.open("rb") as file:
             keep_file(one.lookups_folder, lookup.name, file)
-    if begun.sheet:
-        one.choose(sheet=begun.sheet)
+    one.choose(**{name: getattr(begun, name) for name in READ_AS})
     return one
 
 

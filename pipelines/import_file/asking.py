@@ -16,10 +16,13 @@ from typing import Final, Literal
 
 import msgspec
 
+from orderbridge.pipelines.mapping import Mapping as ColumnMapping
 from orderbridge.sources.disk import disk_errors, write_private
+from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KindName
 from orderbridge.sources.settings import mappings_folder
 from orderbridge.sources.texts import english
+from orderbridge.sources.words import listed
 
 PREFIX: Final = "import:"
 """Begins the ids of these questions."""
@@ -30,8 +33,11 @@ _SUFFIX: Final = ".asked.json"
 _HINT: Final = "Free space or make the folder writable, then run the same command again."
 _DIGITS: Final = 8
 
-Topic = Literal["column", "totals", "lookup", "mark", "unit", "currency", "passwords", "platform"]
+Topic = Literal[
+    "column", "gone", "totals", "lookup", "mark", "unit", "currency", "passwords", "platform"
+]
 _ANSWERS: Final[dict[Topic, tuple[str, ...]]] = {
+    "gone": (YES, "no"),
     "totals": ("skip", "keep"),
     "lookup": (YES, "no"),
     "mark": (YES, "no"),
@@ -100,7 +106,7 @@ class BegunImport(msgspec.Struct, kw_only=True):
     """An import that has asked something, or waits for an agreement.
 
     Attributes:
-        kind, file, sheet, lookups: the file, and how it is read.
+        kind, file, sheet, encoding, delimiter, lookups: the file, and how it is read.
         columns: of the file.
         questions: that nobody has answered.
         answers: by the key of the question.
@@ -109,6 +115,8 @@ class BegunImport(msgspec.Struct, kw_only=True):
     kind: KindName
     file: str
     sheet: str = ""
+    encoding: str = ""
+    delimiter: str = ""
     lookups: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     questions: tuple[FileQuestion, ...] = ()
@@ -123,6 +131,15 @@ class BegunImport(msgspec.Struct, kw_only=True):
     def question(self, key: str) -> str:
         """The id of one of its questions."""
         return f"{PREFIX}{self.id}/{key}"
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """What was given about how the file is read."""
+        return ReadOptions(
+            sheet=self.sheet or None,
+            encoding=self.encoding or None,
+            delimiter=self.delimiter or None,
+        )
 
     @property
     def path(self) -> Path:
@@ -175,7 +192,7 @@ class Interview:
         cls,
         kind: KindName,
         file: Path,
-        sheet: str,
+        given: ReadOptions,
         lookups: Collection[Path],
         columns: Sequence[str],
         person: Ask,
@@ -184,7 +201,9 @@ class Interview:
         begun = BegunImport(
             kind=kind,
             file=str(file.absolute()),
-            sheet=sheet,
+            sheet=given.sheet or "",
+            encoding=given.encoding or "",
+            delimiter=given.delimiter or "",
             lookups=tuple(str(path) for path in lookups),
             columns=tuple(columns),
         )
@@ -206,6 +225,14 @@ class Interview:
     def ask_one(self, question: FileQuestion) -> str | None:
         """The answer to one question; None where nobody has answered it."""
         return self.ask([question]).get(question.key)
+
+    def is_read_anew(self, mapping: ColumnMapping) -> bool:
+        """Whether the columns are proposed anew, because the file lacks some that its kept mapping uses."""
+        gone = [name for name in mapping.used_columns if name not in self.begun.columns]
+        if not gone:
+            return False
+        values = {"file": Path(self.begun.file).name, "columns": listed(gone)}
+        return self.ask_one(FileQuestion(topic="gone", values=values)) == YES
 
     @property
     def columns(self) -> dict[str, str]:

@@ -51,6 +51,8 @@ _MISSING: Final = 1 / 3
 of the columns it uses that may be missing there: the plan then names them, since they may have been renamed."""
 OnStep = Callable[[str, str], object]
 _LINES_SHOWN: Final = 3
+DETECTED: Final = ReadOptions()
+"""Nothing is given about how a file is read."""
 _SAMPLES: Final = 12
 """Different cells of a column that are shown."""
 
@@ -58,13 +60,14 @@ _SAMPLES: Final = 12
 def find_mapping(
     kind: KindName,
     file: Path,
-    sheet: str = "",
+    given: ReadOptions = DETECTED,
     lookups: Collection[Path] = (),
     on_step: OnStep = lambda *_: None,
 ) -> Path | None:
     """The mapping of a file: that of its plan for rejected rows, otherwise the one kept for such a header.
 
-    Of several for this `sheet`, one that has all its columns, that a person gave, that names most of them, the newest.
+    Of several that read the file as `given` says, one that has all its columns, that a person gave, that names most of
+    them, the newest.
     `on_step` gets the columns in which the file differs, if none is used.
 
     Raises:
@@ -84,11 +87,14 @@ def find_mapping(
                 raise
             unused.append(f"not used: {error.message}")  # perhaps another file has the ids here
             continue
-        if sheet and mapping.read_options.sheet != sheet:
+        if not _reads_as(mapping.read_options, given):
             continue
         try:
             columns = set(own_columns(open_input_table(file, mapping.read_options, mapping)))
+            may_be = kept.is_symlink() or _may_be(file, mapping)
         except UsageError:  # its [file] is of another file
+            continue
+        if not may_be and given.encoding is None:
             continue
         named, used = columns & {*mapping.columns, *mapping.used_columns}, mapping.used_columns
         missing = [name for name in used if name not in columns]
@@ -109,27 +115,46 @@ def find_mapping(
     return max(fitting)[-1] if fitting else None
 
 
+def _reads_as(kept: ReadOptions, given: ReadOptions) -> bool:
+    """Whether a mapping reads a file with all that is given."""
+    return all(
+        getattr(given, name) in (None, getattr(kept, name))
+        for name in ("encoding", "delimiter", "sheet")
+    )
+
+
+def _may_be(file: Path, mapping: ColumnMapping) -> bool:
+    """Whether a file may have the encoding that a mapping names: what is valid UTF-8 has no other."""
+    encoding = mapping.read_options.encoding
+    if encoding is None:
+        return True
+    detected = replace(mapping.read_options, encoding=None)
+    found = open_input_table(file, detected, mapping).format
+    return found.is_encoding_assumed or found.encoding == encoding or file.read_bytes().isascii()
+
+
 def new_mapping(
     kind: KindName,
     file: Path,
     passwords: Literal["mail", "file"] | None,
     interview: Interview,
-    sheet: str = "",
+    given: ReadOptions = DETECTED,
     lookups: Collection[Path] = (),
 ) -> ColumnMapping | None:
     """A mapping proposed for a file and completed by a person; None if it is not complete and nobody has answered.
 
-    `lookups` are files that may have ids which the file lacks, beside those in its folder.
+    `given` says how the file is read; `lookups` are files that may have ids which the file lacks, beside those in its
+    folder.
 
     Raises:
         UsageError: the file cannot be read, or nothing fills an id that the platform requires.
     """
-    table = open_input_table(file, ReadOptions(sheet=sheet or None), None)
+    table = open_input_table(file, given, None)
     samples = sample(table)
     proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(
         passwords
     )
-    proposed = replace(proposed, read_options=replace(proposed.read_options, sheet=sheet or None))
+    proposed = replace(proposed, read_options=given)
     proposed = with_answers(proposed, interview.columns)
     proposed = _with_lookup(file, table, proposed, lookups, interview)
     if proposed.unknown:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from orderbridge.pipelines.import_file.asking import Interview, nobody
 from orderbridge.pipelines.import_file.mappings import (
+    DETECTED,
     allowed_lookups,
     column_questions,
     find_mapping,
@@ -112,23 +113,22 @@ class FileReading:
 
 
 def read_columns(
-    kind: KindName, file: Path, sheet: str = "", lookups: Collection[Path] = ()
+    kind: KindName, file: Path, given: ReadOptions = DETECTED, lookups: Collection[Path] = ()
 ) -> FileReading:
     """How `orderbridge import` reads the columns of a file.
 
     Raises:
         UsageError: the file or its mapping cannot be read.
     """
-    path = find_mapping(kind, file, sheet, lookups)
-    if path is not None:
-        kept = load(path, kind, allowed_lookups(path, file, lookups))
-        table = open_input_table(file, kept.read_options, kept)
-        mapping, cells = kept, sample(table)
-    else:
-        table = open_input_table(file, ReadOptions(sheet=sheet or None), None)
-        cells = sample(table)
-        mapping = propose(own_columns(table), kind, conflicts="leave", samples=cells)
-    interview = Interview.about(kind, file, sheet, lookups, own_columns(table), nobody)
+    path = find_mapping(kind, file, given, lookups)
+    kept = None if path is None else load(path, kind, allowed_lookups(path, file, lookups))
+    table = open_input_table(file, given if kept is None else kept.read_options, kept)
+    interview = Interview.about(kind, file, given, lookups, own_columns(table), nobody)
+    if kept is not None and interview.is_read_anew(kept):
+        path = None
+        kept = None
+    cells = sample(table)
+    mapping = kept or propose(own_columns(table), kind, conflicts="leave", samples=cells)
     mapping = with_answers(mapping, interview.columns)
     return FileReading(
         import_id=interview.begun.id,

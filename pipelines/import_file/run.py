@@ -69,15 +69,26 @@ class ImportOptions(PlanOptions):
     """Options of `orderbridge import`, beside those of the plan.
 
     Attributes:
-        sheet: of a workbook whose columns are read for the first time.
+        sheet, encoding, delimiter: of a file whose columns are read for the first time.
         max_age_h: pull the customers if they were read longer ago, in hours.
         push: how to send; `agreed` sends to a sandbox without asking, and `confirm` is the number of operations up to
             which nobody is asked.
     """
 
     sheet: str = ""
+    encoding: str = ""
+    delimiter: str = ""
     max_age_h: float = MAX_AGE_H
     push: PushOptions = field(default_factory=PushOptions)
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """What is given about how the file is read."""
+        return ReadOptions(
+            sheet=self.sheet or None,
+            encoding=self.encoding or None,
+            delimiter=self.delimiter or None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,29 +241,46 @@ class Import:
         """
         options = self.options
         if options.mapping is not None:
-            if options.sheet:
-                raise UsageError(
-                    "--sheet does not count with --mapping",
-                    "Set sheet under [file] in the mapping.",
-                )
+            for name in ("sheet", "encoding", "delimiter"):
+                if getattr(options, name):
+                    raise UsageError(
+                        f"--{name} does not count with --mapping",
+                        f"Set {name} under [file] in the mapping.",
+                    )
             return
         self.options = options = _with_known_lookups(options)
         path = find_mapping(
-            options.kind, options.file, options.sheet, options.lookups, self.steps.on_step
+            options.kind, options.file, options.read_options, options.lookups, self.steps.on_step
         )
-        if path is not None:
-            self._use_mapping(path)
-        else:
+        if path is None or self._is_read_anew(path):
             self._make_mapping()
+        else:
+            self._use_mapping(path)
+
+    def _is_read_anew(self, path: Path) -> bool:
+        """Whether the columns are proposed anew, although there is a mapping that an import has kept."""
+        if not is_kept(path):
+            return False
+        options = self.options
+        kept = load(path, options.kind, allowed_lookups(path, options.file, options.lookups))
+        return self._interview(kept.read_options, kept).is_read_anew(kept)
 
     def _interview(self, read_options: ReadOptions, mapping: Mapping | None) -> Interview:
         """The questions about the file. Raises UsageError if it cannot be read."""
         options = self.options
         columns = own_columns(open_input_table(options.file, read_options, mapping))
-        self.interview = Interview.about(
-            options.kind, options.file, options.sheet, options.lookups, columns, self.steps.ask
+        interview = Interview.about(
+            options.kind,
+            options.file,
+            options.read_options,
+            options.lookups,
+            columns,
+            self.steps.ask,
         )
-        return self.interview
+        if self.interview is not None:
+            interview.open |= self.interview.open
+        self.interview = interview
+        return interview
 
     def _use_mapping(self, path: Path) -> None:
         """Takes a mapping that was kept, with the columns that a person has answered since."""
@@ -276,9 +304,9 @@ class Import:
         """Makes a mapping for a file of other columns than before, and keeps it if it is complete."""
         options, settings = self.options, legacy_settings()
         kind, file = options.kind, options.file
-        interview = self._interview(ReadOptions(sheet=options.sheet or None), None)
+        interview = self._interview(options.read_options, None)
         mapping = new_mapping(
-            kind, file, options.passwords, interview, options.sheet, options.lookups
+            kind, file, options.passwords, interview, options.read_options, options.lookups
         )
         if mapping is None:
             return

@@ -119,7 +119,7 @@ def _find(question: str) -> tuple[BegunImport, str]:
 def _check_fields(begun: BegunImport, answers: Mapping[str, str]) -> None:
     """Raises UsageError where two columns would fill one field."""
     lookups = tuple(map(Path, begun.lookups))
-    columns = read_columns(begun.kind, Path(begun.file), begun.sheet, lookups).columns
+    columns = read_columns(begun.kind, Path(begun.file), begun.read_options, lookups).columns
     fields = {one.name: list(one.fields) for one in columns}
     fields |= {name: [] if value == IGNORE else [value] for name, value in answers.items()}
     filled_by: dict[str, str] = {}

@@ -218,6 +218,44 @@ def test_a_file_that_cannot_be_read_says_why_and_can_be_forgotten(desk: Browser)
     assert "Forget this file" in page
 
 
+def test_how_a_file_is_read_can_be_changed_and_is_kept(desk: Browser, project: Bridge) -> None:
+    content = "Codigo;Nombre;Apellidos;Correo\n070000;Ana;Peña;a@example.com\n".encode("cp850")
+    path = drop(desk, content)
+    seen_at_its_end(desk, path)
+    page = desk.get(f"{path}?step=columns").text
+    assert "This file cannot be read" in page
+    response = desk.post(f"{path}/reading", encoding="cp850", delimiter=";")
+    assert response.headers["location"].endswith("?step=columns")
+    seen_at_its_end(desk, path)
+    page = desk.get(f"{path}?step=columns").text
+    assert "<bdi>Peña</bdi>" in page
+    assert "<option selected>cp850</option>" in page
+    kept = "\n".join(file.read_text() for file in (project.folder / "mappings").glob("*.toml"))
+    assert 'encoding = "cp850"' in kept
+
+    # another file of such a header, which is UTF-8 beyond doubt, is not read so
+    other = drop(desk, content.decode("cp850").encode())
+    seen_at_its_end(desk, other)
+    assert "<bdi>Peña</bdi>" in desk.get(f"{other}?step=columns").text
+
+
+def test_a_file_that_lacks_a_column_of_the_ones_before_is_asked_about(
+    desk: Browser, project: Bridge
+) -> None:
+    content = b"productId;variantId;price;stock\r\n1;1001;19,99;5\r\n"
+    path = drop(desk, content, "articulos.csv", "variants")
+    assert "<b>1</b>" in seen_at_its_end(desk, path)
+    less = content.replace(b";stock", b"").replace(b";5", b"")
+    path = drop(desk, less, "precios.csv", "variants")
+    page = seen_at_its_end(desk, path)
+    assert "precios.csv has no column stock, which earlier files had" in page
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/gone)"', page))
+    desk.post(f"{path}/answers", **{question: "yes"})
+    page = seen_at_its_end(desk, path)
+    assert 'name="shown"' in page
+    assert "has no column" not in page
+
+
 def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     articles = "Artículo;Precio\r\n00038;19,99\r\n00039;7,50\r\n".encode()
     ids = b"productId;variantId;sku\r\n1;1001;00038\r\n1;1002;00039\r\n"

@@ -19,6 +19,7 @@ from orderbridge.pipelines.cli import import_file as command
 from orderbridge.pipelines.cli.console import Reporter
 from orderbridge.pipelines.import_file.asking import FileQuestion, Interview
 from orderbridge.pipelines.import_file.mappings import (
+    DETECTED,
     column_questions,
     find_mapping,
     keep_mapping,
@@ -56,7 +57,7 @@ def asked(folder: Path, answers: dict[str, str | None] | None) -> Mapping | None
     """The mapping of a file after these answers; None: nobody is there."""
     given = {f"column/{name}": field or "ignore" for name, field in (answers or {}).items()}
     file = write(folder)
-    interview = Interview.about("customers", file, "", (), HEADER.split(";"), lambda _: given)
+    interview = Interview.about("customers", file, DETECTED, (), HEADER.split(";"), lambda _: given)
     return new_mapping("customers", file, "file" if answers else None, interview)
 
 
