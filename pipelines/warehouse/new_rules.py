@@ -56,7 +56,7 @@ class NewRule:
         """In words, with the command that counts its findings."""
         return (
             f"{self.name} is {_A[self.severity]} since {self.since}. It is info here until somebody "
-            f"answers, accepts or sets something; to count it now: "
+            f"answers, accepts or sets something. To count it now: "
             f"orderbridge answer finding:{self.name} {self.severity}"
         )
 

@@ -22,12 +22,22 @@ from orderbridge.transforms.erp.match import line_values, owned_documents, revie
 from orderbridge.transforms.erp.match_keys import MATCH_KEYS
 from orderbridge.transforms.erp.names import split_names
 from orderbridge.transforms.erp.tables import ERP_PAIRS, pairs_table
-from orderbridge.transforms.frames import TEXT, Bools, array, column, frame, joined_text
+from orderbridge.transforms.frames import (
+    TEXT,
+    Bools,
+    array,
+    column,
+    frame,
+    joined_text,
+    positions,
+)
 
 SUGGESTED_FROM: Final = 3
 """The least weight of a pair that a person is asked about."""
 _DIGITS: Final = 8
 """Phone numbers are compared by so many of their last digits: those in front are written in many ways."""
+_SAME_MAX: Final = 3
+"""A number or a name that more rows of one side have suggests none of them."""
 _WORDS_MIN: Final = 2
 """A name of one word is that of too many."""
 
@@ -82,7 +92,7 @@ def _loose_keys(
     owner = documents["customer"].to_numpy(np.int64)
     is_default = documents["is_default"].fillna(False).to_numpy(np.bool_)
     chosen = default_row_per_owner(owner, is_default, len(customers))
-    firm = documents["fiscal_name"].reindex(chosen).reset_index(drop=True)
+    firm = column(array(documents["fiscal_name"]).take(positions(chosen)))
     phones = [_ends_of_phones(side) for side in (lines, customers)]
     codes = pd.Series(pd.factorize(pd.concat(phones))[0])
     ours, theirs = (
@@ -96,7 +106,13 @@ def _loose_keys(
     firms = _texts(lines, "fiscal_name"), firm.fillna("")
     for kind, texts in (("person", persons), ("firm", firms)):
         ours[kind], theirs[kind] = _numbers_of_names(*texts)
+    ours, theirs = ({kind: _rare(of) for kind, of in side.items()} for side in (ours, theirs))
     return ours, theirs
+
+
+def _rare(values: pd.Series[int]) -> pd.Series[int]:
+    """Those that few rows have: what many have in common says nothing, and would make too many pairs."""
+    return values[values.map(values.value_counts()) <= _SAME_MAX]
 
 
 def _texts(rows: pd.DataFrame, *names: str) -> pd.Series[str]:

@@ -593,24 +593,39 @@ def test_lines_with_one_code_are_reviewed_apart() -> None:
     assert [key.partition(" ")[0] for key in pairs["line_key"]] == ["keys", "keys", "code"]
 
 
+def test_a_code_of_several_customers_makes_no_match_of_two_documents() -> None:
+    paper = {"email": "a@x", "document_number": "1234567", **PERSON}
+    known = customers({"erp_code": "Z", "email": "a@x", **PERSON}, {"erp_code": "Z"})
+    other = documents({"customer_id": "1", "number": "7654321"})
+    made = match(erp({"erp_code": "Z", **paper}), known, other)
+    assert reported(made, "status", "reason")[0] == ("ambiguous", "document_number differ")
+    alone = match(erp({"erp_code": "Z", **paper}), known.iloc[:1], other)
+    assert reported(alone, "status")[0] == "matched"
+
+
 def test_a_match_stays_over_night_unless_it_is_contradicted() -> None:
-    """Of pairs of the last match: one that is too light now, one of two firms, one that is rejected."""
+    """Of pairs of the last match: one too light, one of two firms, one rejected, one that weighs less than nothing."""
     lines = erp(
         {"erp_code": "A", "email": "a@x", "phone": "987654321"},
         {"erp_code": "B", "email": "b@x", "document_number": "1234567", **FIRM},
         {"erp_code": "C", "email": "c@x", "phone": "987654321"},
         {"erp_code": "D", "email": "d@x", "phone": "987654321"},
+        {"erp_code": "E", "login_code": "E", "email": "e@x", **PERSON},
     )
-    known = customers(*({"email": f"{name}@x", "phone": "912345678"} for name in "abcd"))
+    known = customers(
+        *({"email": f"{name}@x", "phone": "912345678"} for name in "abcd"),
+        {"erp_code": "EE", "login_code": "EE", "email": "e@x", **OTHER},
+    )
     papers = documents({"customer_id": "2", "number": "7654321", "fiscal_name": "Bodega Sur"})
-    last = erp_pairs(("code A", "1"), ("code B", "2"), ("code C", "3"))
+    last = erp_pairs(("code A", "1"), ("code B", "2"), ("code C", "3"), ("code E", "5"))
     rejected = frame(REVIEWS, [{"line_key": "code C", "customer_id": "3", "is_accepted": False}])
     made = match(lines, known, papers, reviews=rejected, last=last)
-    assert reported(made, "line", "customer_id", "status")[:4] == [
+    assert reported(made, "line", "customer_id", "status")[:5] == [
         (2, "1", "matched"), (3, None, "ambiguous"), (4, None, "only_in_erp"), (5, None, "ambiguous"),
+        (6, None, "ambiguous"),
     ]  # fmt: skip
     found = made.findings[made.findings["rule"] == "pairs_parted"]
-    assert values(found, "severity", "detail") == [("info", "1 pair of the last match")]
+    assert values(found, "severity", "detail") == [("info", "2 pairs of the last match")]
 
 
 def some_reviews(made: MatchResult, seed: int) -> pd.DataFrame:
