@@ -36,12 +36,14 @@ class RowPattern(NamedTuple):
         steady: the columns with numbers, dates or codes in nine of ten rows.
         filled: the columns that no row leaves empty, of those that begin as most do.
         usual: the type of nearly all cells of each column, if none else may be empty; "" if there is no such type.
+        marks: the first and the last column of which nearly all cells are data of one type.
     """
 
     types: tuple[str, ...] = ()
     steady: tuple[int, ...] = ()
     filled: tuple[int, ...] = ()
     usual: tuple[str, ...] = ()
+    marks: tuple[int, ...] = ()
 
     @property
     def has_codes(self) -> bool:
@@ -68,8 +70,10 @@ class RowPattern(NamedTuple):
 
     def is_heading(self, cells: Sequence[str], names: Sequence[str]) -> bool:
         """Whether a line has a heading alone, or a label and its value, and lacks cells that all rows have."""
+        if len(cells) < 3 or all(cells):
+            return False
         places = _filled(cells)
-        if len(cells) < 3 or any(type_of(cells[at]) not in ("text", "date") for at in places):
+        if any(type_of(cells[at]) not in ("text", "date") for at in places):
             return False
         missing = set(self.filled).difference(places) - {0}
         if self.begins_otherwise(cells):
@@ -79,6 +83,8 @@ class RowPattern(NamedTuple):
 
     def is_shifted(self, cells: Sequence[str]) -> bool:
         """Whether several cells are not as nearly all rows have them, and one of them is data as another has it."""
+        if all(type_of(cells[at]) == self.usual[at] for at in self.marks):
+            return False
         own = list(map(type_of, cells))
         odd = [at for at, usual in enumerate(self.usual) if usual and own[at] != usual]
         wanted = [self.usual[at] for at in odd]
@@ -97,7 +103,9 @@ def pattern_of(rows: Sequence[list[str]], width: int) -> RowPattern:
     filled = [at for at in range(width) if all(cells[at].strip() for cells in regular)]
     found = column_kinds(regular, width)
     usual = [_usual_type(one, len(regular)) for one in found]
-    return RowPattern(types, tuple(steady), tuple(filled), tuple(usual))
+    data = [at for at, kind in enumerate(usual) if is_data(kind)]
+    marks = data[:1] + data[1:][-1:]
+    return RowPattern(types, tuple(steady), tuple(filled), tuple(usual), tuple(marks))
 
 
 def _usual_type(found: Counter[str], count: int) -> str:

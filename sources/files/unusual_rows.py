@@ -36,12 +36,9 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> _Marks:
     """
     width = len(shape.columns)
     unusual = _may_be_words(columns, shape)
-    pattern = _DATA if shape.header else "[0-9@]"
-    for at in _columns_with_data(shape):
-        unusual |= ~np.asarray(pc.match_substring_regex(columns[at], pattern))
+    unusual |= _may_be_names_or_moved(columns, shape)
     for at in _always_filled(shape):
         unusual |= np.asarray(pc.equal(columns[at], ""))
-    unusual |= _may_be_shifted(columns, shape.pattern.usual)
     if width > 2 and shape.pattern.types:
         unusual |= _are_alone(columns[1:width])
     for column in columns[width:]:
@@ -73,33 +70,42 @@ def _own_words(shape: RowShape) -> set[str]:
     return words | {next(filter(None, title)) for title in shape.titles}
 
 
-def _columns_with_data(shape: RowShape) -> set[int]:
-    """Columns with numbers, dates or codes: one in which another table has a name, and the first if it has them."""
-    columns = shape.pattern.steady or shape.pattern.data_columns
-    first = (0,) if shape.pattern.has_codes else ()
-    return {*columns[:1], *first}
-
-
 def _always_filled(shape: RowShape) -> set[int]:
     """The first and the last of the columns that no row leaves empty."""
     filled = shape.pattern.filled
     return {*filled[:1], *filled[-1:]}
 
 
-def _may_be_shifted(columns: Sequence[pa.ChunkedArray], usual: Sequence[str]) -> _Marks:
-    """Rows in which a column has no data of its own type, and data is where it is not usual."""
+def _may_be_names_or_moved(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> _Marks:
+    """Rows with another cell than usual in a column with data, which have names there, or data in another column."""
+    usual = shape.pattern.usual
+    data = _DATA if shape.header else "[0-9@]"
+    with_names = _columns_of_names(shape)
     is_odd = np.zeros(len(columns[0]), np.bool_)
-    for at in (at for at, kind in enumerate(usual) if is_data(kind)):
-        is_odd |= ~_matches(columns[at], form_of(usual[at]))
+    for at in with_names.union(shape.pattern.marks):
+        is_usual = at < len(usual) and is_data(usual[at])
+        is_odd |= ~_matches(columns[at], form_of(usual[at]) if is_usual else data)
     places = np.flatnonzero(is_odd)
-    for at in (at for at, kind in enumerate(usual) if kind and places.size):
+    if not places.size:
+        return is_odd
+    is_kept = np.zeros(len(places), np.bool_)
+    for at in with_names:
+        is_kept |= ~_matches(columns[at].take(places), data)
+    for at in (at for at, kind in enumerate(usual) if kind):
         cells = columns[at].take(places)
         is_moved = _matches(cells, _DATA_CELL)
         if is_data(usual[at]):
             is_moved &= ~_matches(cells, form_of(usual[at]))
-        places = places[~is_moved]
-    is_odd[places] = False
+        is_kept |= is_moved
+    is_odd[places] = is_kept
     return is_odd
+
+
+def _columns_of_names(shape: RowShape) -> set[int]:
+    """Columns with data: one in which another table has a name, and the first if it has them."""
+    columns = shape.pattern.steady or shape.pattern.data_columns
+    first = (0,) if shape.pattern.has_codes else ()
+    return {*columns[:1], *first}
 
 
 def _matches(cells: pa.ChunkedArray, pattern: str) -> _Marks:

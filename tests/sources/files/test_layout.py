@@ -270,7 +270,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     # a delimiter is missing, and another one too many
     *((STOCK + "".join(f"B{n};Perno;{n},50;9\n" for n in range(rows)) + f"{line}\n", "", {"rejected": rejected})
       for rows in (12, 300)
-      for line, rejected in (("C1 Perno;1,50;3;", f"{rows + 5} shifted"), ("C1;1,50;Perno;3", f"{rows + 5} shifted"),
+      for line, rejected in (("C1 Perno;1,50;3;", f"{rows + 5} shifted"), ("Perno;C1;1,50;3", f"{rows + 5} shifted"),
                              ("C1;3008;1,50;3", ""), ("C1;Perno;;3", ""))),
     # what is no row
     *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\nkg;m;;;\n", "", {"rejected": "2 rule"})
