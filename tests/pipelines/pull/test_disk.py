@@ -109,7 +109,7 @@ def test_a_path_that_cannot_be_a_warehouse_is_refused_and_left_alone(
     refused(tmp_path / name, match, hint)
 
 
-def test_a_folder_that_there_is_not_is_refused_since_its_disk_may_not_be_mounted_and_a_link_stays_one(
+def test_an_absent_folder_is_refused_as_its_disk_may_be_absent_and_a_link_stays_one(
     fresh: Bridge, tmp_path: Path
 ) -> None:
     folder = fresh.folder / "año" / "dos palabras, (x)"

@@ -76,7 +76,7 @@ def test_a_rare_list_that_its_only_orders_lose_is_no_alarm(shop: Bridge) -> None
 
 
 @pytest.mark.parametrize(("several", "code"), [(4, 0), (9, 9)])
-def test_a_warehouse_that_held_the_lines_as_objects_has_all_after_one_run_and_says_so(
+def test_a_warehouse_that_held_lines_as_objects_has_all_after_one_run_and_says_so(
     shop: Bridge, several: int, code: int
 ) -> None:
     lines, state = stock(shop, several), shop.platform.state

@@ -77,7 +77,7 @@ def _pull(*lists: str) -> ListResult:
     return walked
 
 
-def test_its_rows_are_loaded_reconciled_and_described_and_one_that_its_cursor_skips_is_not_lost(
+def test_its_rows_are_loaded_and_described_and_one_that_its_cursor_skips_is_kept(
     made: Bridge,
 ) -> None:
     answer, is_gone, listed = PublicV1.answer, "inv_0004", set(made.platform.state.ids(NAME))

@@ -110,7 +110,7 @@ def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Br
     assert (fresh.rows(first_seen, gone), fresh.left()) == ([(at, True)], ["warehouse.duckdb"])
 
 
-def test_a_walk_that_proves_nothing_marks_nothing_and_a_row_missing_once_keeps_its_date(
+def test_an_unproven_walk_marks_nothing_and_a_row_missing_once_keeps_its_date(
     published: Bridge,
 ) -> None:
     state = published.platform.state
@@ -137,7 +137,7 @@ def test_a_walk_that_proves_nothing_marks_nothing_and_a_row_missing_once_keeps_i
 @pytest.mark.parametrize(
     "end", ["pass", "connection.execute('CREATE TABLE notes (note TEXT)'); os._exit(0)"]
 )
-def test_a_program_that_opens_the_warehouse_during_a_pull_costs_it_nothing_unless_it_writes(
+def test_a_reader_during_a_pull_costs_it_nothing_unless_it_writes(
     published: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, end: str
 ) -> None:
     """DuckDB numbers rows in its log: on the new file it deleted another record."""
@@ -201,7 +201,7 @@ def test_a_total_that_counts_deleted_rows_is_known_to_the_next_pull(tmp_path: Pa
         ]
 
 
-def test_a_list_that_shrank_is_held_back_and_alone_or_short_of_what_is_required_publishes_nothing(
+def test_a_list_that_shrank_is_held_back_and_alone_or_if_required_ends_the_run(
     published: Bridge,
 ) -> None:
     before, state, listed = (
@@ -389,7 +389,7 @@ def test_one_family_needs_its_own_settings_alone(fresh: Bridge) -> None:
             fresh.pull()
 
 
-def test_lists_that_fail_keep_their_old_tables_and_cost_no_other_and_where_all_do_nothing_is_published(
+def test_lists_that_fail_keep_old_tables_and_where_all_do_nothing_is_published(
     published: Bridge,
 ) -> None:
     state, before = published.platform.state, published.path.read_bytes()
@@ -456,7 +456,7 @@ def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Brid
     assert same(fresh.path, state, "customers")
 
 
-def test_what_a_reading_shows_is_observed_and_orders_under_another_key_are_read_once_the_setting_names_it(
+def test_readings_are_observed_and_orders_are_read_once_a_setting_names_their_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     readings = {

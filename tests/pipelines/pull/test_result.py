@@ -183,7 +183,7 @@ def test_check_names_private_files_that_others_can_read_and_its_fixes_work(tmp_p
         assert list(permission_warnings(tmp_path)) == []
 
 
-def test_check_reports_an_unknown_name_of_each_section_once_and_a_disk_without_room_for_another_warehouse(
+def test_check_reports_unknown_names_of_sections_once_and_a_disk_without_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [
@@ -216,7 +216,7 @@ def test_check_reports_an_unknown_name_of_each_section_once_and_a_disk_without_r
         )
 
 
-def test_legacy_lists_need_no_settings_of_public_v1_and_no_key_of_another_environment_is_asked_whose_they_are(
+def test_legacy_lists_need_no_v1_settings_and_ask_no_key_of_another_environment(
     tmp_path: Path,
 ) -> None:
     os.environ["DLT_PROJECT_DIR"] = str(tmp_path)

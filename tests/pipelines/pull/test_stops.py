@@ -234,7 +234,7 @@ def test_a_disk_that_is_full_while_others_are_walked_ends_the_pull(
     assert published.path.read_bytes() == before
 
 
-def test_a_signal_while_a_list_is_loaded_leaves_no_thread_and_the_next_pull_publishes(
+def test_a_signal_during_a_load_leaves_no_thread_and_the_next_pull_publishes(
     published: Bridge, patch: pytest.MonkeyPatch
 ) -> None:
     is_loading, ended, before = threading.Event(), list[str](), published.path.read_bytes()

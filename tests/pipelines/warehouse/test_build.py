@@ -130,7 +130,7 @@ def test_a_warehouse_that_a_newer_version_wrote_is_refused_and_stays_as_it_is(
     assert fresh.one(version) == "1.0.0.dev1"
 
 
-def test_what_another_wrote_or_keeps_a_log_stays_out_and_the_mode_is_kept_but_for_all_users(
+def test_foreign_files_and_open_logs_stay_out_and_the_mode_is_kept_but_for_all(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "w.duckdb"
@@ -349,7 +349,7 @@ def test_who_asks_for_the_holder_stops_no_run_and_nobody_else_that_asks(
     assert lock_holder(path) == ("", False)
 
 
-def test_a_lock_on_a_file_that_its_holder_has_removed_meanwhile_excludes_nobody_and_is_not_taken(
+def test_a_lock_on_a_file_that_was_removed_meanwhile_excludes_nobody(
     tmp_path: Path,
 ) -> None:
     path, opened = tmp_path / "lock", list[int]()

@@ -137,9 +137,7 @@ def test_a_jump_stays_until_the_values_are_back_or_a_person_accepts_it() -> None
         assert slowly == [*[False] * 5, is_found], "values that go slowly are a jump within a month"
 
 
-def test_values_that_are_gone_or_all_0_are_an_error_and_an_accepted_loss_does_not_hide_the_next_one() -> (
-    None
-):
+def test_gone_values_are_an_error_and_an_accepted_loss_does_not_hide_the_next() -> None:
     nights, gone = (
         Nights(),
         ["values_gone, error: customers: phone: 90 values before, none in 100 rows now"],

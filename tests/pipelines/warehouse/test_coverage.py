@@ -93,7 +93,7 @@ def found_about(build: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, A
         ),
     ],
 )
-def test_a_list_proves_absence_where_it_was_read_whole_and_not_long_before_what_names_its_records(
+def test_a_list_proves_absence_if_read_whole_and_not_long_before_what_names_it(
     build: duckdb.DuckDBPyConnection, reads: list[Read], gap: str, is_reported: bool
 ) -> None:
     record(build, *reads)

@@ -14,7 +14,7 @@ from tests.pipelines.bridge import LISTED, Bridge
 DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"
 
 
-def test_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more_and_has_a_comment(
+def test_the_dictionary_has_every_column_and_none_more_and_each_has_a_comment(
     reconciled: Bridge,
 ) -> None:
     listed = {(*table, column) for table, columns in tables().items() for column, _ in columns}

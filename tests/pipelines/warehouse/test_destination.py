@@ -52,7 +52,7 @@ def full(*arguments: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_copy_holds_what_is_published_and_no_more_and_one_of_others_or_that_fails_leaves_what_is_there(
+def test_a_copy_holds_what_is_published_and_one_that_fails_leaves_what_is_there(
     tmp_path: Path, shop: Shop, destination: Destination, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert connect_destination(shop.settings).startswith(f"{destination.name}, ")
@@ -175,7 +175,7 @@ def test_what_others_made_is_refused_and_left_alone(shop: Shop, destination: Des
 
 
 @TABLES
-def test_what_killed_copies_left_is_removed_but_not_what_may_be_of_others_and_settings_of_others_change_nothing(
+def test_what_killed_copies_left_is_removed_and_what_may_be_of_others_is_not(
     shop: Shop, destination: Destination
 ) -> None:
     left = [f"two{part}_orderbridge_staging" for part in ("", "_raw", "_reconciled", "_ops")]

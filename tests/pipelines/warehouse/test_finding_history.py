@@ -109,7 +109,7 @@ def test_a_finding_is_new_once_and_is_kept_with_its_runs_when_it_is_gone(nights:
     assert nights.rows(counts) == [(1, 1, 0), (1, 0, 0), (1, 1, 1), (1, 1, 1), (0, 0, 1)]
 
 
-def test_what_was_gone_while_a_list_could_not_be_read_is_not_new_once_it_is_read_again(
+def test_what_was_gone_while_a_list_could_not_be_read_is_not_new_when_it_is_back(
     nights: Nights,
 ) -> None:
     one, two, both = (PHONE, "1", ""), (PHONE, "2", ""), "customers orders"

@@ -78,7 +78,7 @@ def orders(
     )
 
 
-def test_a_number_in_a_column_of_texts_is_in_plain_form_and_after_a_whole_read_old_values_stay_beside_it(
+def test_a_number_among_texts_is_in_plain_form_and_old_values_stay_beside_it(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
     cases: list[tuple[Any, str, str, str, tuple[Any, Any], str | None]] = [

@@ -104,7 +104,7 @@ def test_what_others_made_stays_and_what_is_in_the_way_is_refused(
         shop.copy()
 
 
-def test_a_copy_that_fails_or_comes_second_leaves_that_before_and_a_transaction_keeps_its_version(
+def test_a_copy_that_fails_leaves_that_before_and_a_transaction_keeps_its_version(
     shop: Shop, destination: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load, rows, refused = Database.load, Database.rows, list[ExitCode]()

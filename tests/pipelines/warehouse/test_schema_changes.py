@@ -75,7 +75,7 @@ def test_what_a_pull_sees_for_the_first_time_is_news_once_whatever_the_clock_sai
     assert reconciled.rows(sql) == [("north", None), (None, "south")]
 
 
-def test_the_type_before_is_the_one_seen_last_and_a_list_that_failed_was_not_observed() -> None:
+def test_the_type_before_is_that_seen_last_and_a_list_that_failed_is_not_observed() -> None:
     with duckdb.connect() as build:
         ops.create_missing(build)
         for night, run in enumerate(("r1", "r2", "r3"), 1):

@@ -26,7 +26,7 @@ def host(made: Bridge) -> str:
     return made.platform.url.removeprefix("http://")
 
 
-def test_the_source_is_recorded_and_known_parts_stay_where_the_platform_does_not_tell(
+def test_the_source_is_recorded_and_known_parts_stay_where_none_is_reported(
     fresh: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as patch:

@@ -139,7 +139,7 @@ def test_revenue_leaves_out_what_is_no_sale_and_says_what_is_unknown(
     ]  # fmt: skip
 
 
-def test_revenue_by_customer_and_by_day_come_to_the_same_with_a_row_for_those_that_are_gone(
+def test_revenue_by_customer_and_by_day_are_the_same_with_a_row_for_the_gone(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
     day = date(2026, 6, 30)
@@ -295,9 +295,7 @@ def test_each_change_of_the_uses_of_a_promotion_is_kept(build: duckdb.DuckDBPyCo
     ]
 
 
-def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone_and_statements_for_a_copy_name_its_schemas() -> (
-    None
-):
+def test_a_schema_bi_of_somebody_else_is_left_alone_and_a_copy_has_its_own_names() -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
         create_views(connection)
@@ -397,7 +395,7 @@ def test_months_tell_new_from_returning_customers_as_plain_python_does(
     assert kept == {key: (count, starts[key[0]]) for key, count in retained.items()}
 
 
-def test_products_that_are_bought_together_and_the_value_of_customers_are_as_plain_python_counts(
+def test_products_bought_together_and_customer_value_are_as_plain_python_counts(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
     orders = random_orders(build)
