@@ -21,7 +21,7 @@ from orderbridge.pipelines.reconcile.parts import Parts, RowFile, folder_of
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources.words import number
 from orderbridge.transforms.erp.candidates import Candidates, buckets, common_keys, find_candidates
-from orderbridge.transforms.erp.codes import OtherForms, other_forms
+from orderbridge.transforms.erp.codes import OtherForms, other_forms, unlike_codes
 from orderbridge.transforms.erp.compare import AS_GIVEN, Notation
 from orderbridge.transforms.erp.findings import LINE_ENTITY, missing_customer_findings
 from orderbridge.transforms.erp.match import (
@@ -220,12 +220,14 @@ def _code_forms(
 ) -> dict[str, OtherForms]:
     """The codes of both sides that are equal in another form; `ours` and `theirs` are the hashes of the keys."""
     known = from_arrow(build.sql("SELECT erp_code FROM match_keys").to_arrow_table())
-    our_codes, their_codes = (_codes(rows) for rows in (lines, known))
+    unlike = unlike_codes(_codes(lines), _codes(known))
+    if unlike.empty:
+        return {}
     our_others, their_others = (
         {key: hashes[key] for key in ours if key != "erp_code"} for hashes in (ours, theirs)
     )
     pairs, _ = common_keys(our_others, their_others, (len(lines), len(known)))
-    return other_forms(our_codes, their_codes, pairs, len(known))
+    return other_forms(unlike, pairs, len(known))
 
 
 def _codes(rows: pd.DataFrame) -> pd.Series[str]:

@@ -43,20 +43,24 @@ class OtherForms(NamedTuple):
     agreement: Share
 
 
-def other_forms(
-    ours: pd.Series[str], theirs: pd.Series[str], others: Pairs, customers: int
-) -> dict[str, OtherForms]:
-    """By prefix, and for zeros in front: the codes of lines and customers that are equal without it, and not with it.
+def unlike_codes(ours: pd.Series[str], theirs: pd.Series[str]) -> pd.DataFrame:
+    """Pairs of codes, by row numbers, that nobody of the other side has, and that are equal but for what is in front.
 
-    Args:
-        ours: the codes of lines that identify someone, by row number.
-        theirs: those of customers.
-        others: the pairs that have another key in common.
-        customers: how many there are.
+    `ours` are the codes of lines that identify someone, by row number; `theirs` those of customers.
     """
     of_lines = _split(ours[~ours.isin(theirs)])
     of_customers = _split(theirs[~theirs.isin(ours)])
-    pairs = of_lines.merge(of_customers, on="bare", suffixes=("", "_theirs"), validate="m:m")
+    return of_lines.merge(of_customers, on="bare", suffixes=("", "_theirs"), validate="m:m")
+
+
+def other_forms(pairs: pd.DataFrame, others: Pairs, customers: int) -> dict[str, OtherForms]:
+    """By prefix, and for zeros in front: the codes of lines and customers that are equal without it, and not with it.
+
+    Args:
+        pairs: see `unlike_codes`.
+        others: the pairs that have another key in common.
+        customers: how many there are.
+    """
     has_one_prefix = (pairs["prefix"] == "") != (pairs["prefix_theirs"] == "")
     has_zeros = pairs["number"] != pairs["number_theirs"]
     is_same_prefix = pairs["prefix"] == pairs["prefix_theirs"]

@@ -16,7 +16,7 @@ from pandas.testing import assert_frame_equal
 from orderbridge.pipelines.reconcile import match as matching
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.erp.candidates import common_keys
-from orderbridge.transforms.erp.codes import code_questions, other_forms
+from orderbridge.transforms.erp.codes import code_questions, other_forms, unlike_codes
 from orderbridge.transforms.erp.compare import Pairs
 from orderbridge.transforms.erp.match import REVIEWS
 from orderbridge.transforms.erp.match_keys import MATCH_KEYS, CodeForm
@@ -344,12 +344,13 @@ def test_a_prefix_is_asked_once_with_what_speaks_for_it_and_never_assumed() -> N
     ours = pd.Series(["C-06", "C-07", "C-08", "9", "X-10"], dtype=pd.ArrowDtype(TEXT))
     theirs = pd.Series(["06", "07", "08", "9", "11"], dtype=pd.ArrowDtype(TEXT))
     others = Pairs(np.array([0, 1, 2]), np.array([0, 1, 3]))
-    forms = other_forms(ours, theirs, others, 5)
+    unlike = unlike_codes(ours, theirs)
+    forms = other_forms(unlike, others, 5)
     assert forms["C-"] == (3, "C-06 and 06", Share(2, 3))
     (asked,) = code_questions(forms, CodeForm(), {})
     assert (asked.id, asked.state, asked.value) == ("reconcile.erp_code_prefix", "open", None)
     assert asked.evidence.proposal is None
-    agreeing = other_forms(ours, theirs, Pairs(np.arange(3), np.arange(3)), 5)
+    agreeing = other_forms(unlike, Pairs(np.arange(3), np.arange(3)), 5)
     (proposed,) = code_questions(agreeing, CodeForm(), {})
     assert (proposed.state, proposed.evidence.proposal) == ("open", "C-")
 
@@ -388,6 +389,17 @@ def test_a_key_of_several_is_decided_by_the_rest() -> None:
         (5, "4", "matched"), (6, None, "ambiguous"), (7, None, "ambiguous"),
         (8, "6", "matched"), (9, None, "ambiguous"), (None, "5", "ambiguous"),
     ]  # fmt: skip
+
+
+def test_a_match_weighs_three_more_than_the_next_pair() -> None:
+    """Two customers with one address and one name: the phone of one is the line's, or only its document's address."""
+    line = {"email": "a@x", **PERSON, "document_email": "b@x"}
+    named = {**PERSON, "email": "a@x", "phone": None}
+    with_phone = match(erp(line), customers(named, {**named, "phone": PERSON["phone"]}))
+    assert reported(with_phone, "customer_id", "status")[0] == ("2", "matched")
+    paper = documents({"customer_id": "2", "email": "b@x"})
+    with_paper = match(erp(line), customers(named, named), paper)
+    assert reported(with_paper, "status")[0] == "ambiguous"
 
 
 def test_of_two_alike_one_is_decided_once_its_twin_is_matched_by_code() -> None:
