@@ -133,29 +133,28 @@ class Client(AbstractContextManager["Client"]):
         self.family: Family = family
         address = checked_base_url(f"sources.{family}.base_url", base_url)
         self._url = httpx.URL(address + (PUBLIC_V1_PREFIX if family == "public_v1" else ""))
-        self._path, self._host = self._url.raw_path.rstrip(b"/"), self._url.netloc.decode()
+        self._path = self._url.raw_path.rstrip(b"/")
+        self._host = self._url.netloc.decode()
         self._key = Secret(checked_key(f"sources.{family}.api_key", api_key))
         self._secrets = tuple({self._key, *map(Secret, secrets)})
         self._masker = Masker(secret.reveal() for secret in self._secrets)
-        self._http, self._retry, self._caps = (
-            http or HttpSettings(),
-            retry or RetryPolicy(),
-            caps or Caps(),
-        )
+        self._http = http or HttpSettings()
+        self._retry = retry or RetryPolicy()
+        self._caps = caps or Caps()
         self._pace = ReadPace()
         self._notices = WaitNotices(family)
         self._has_answered = False
         self._paths_read: set[str] = set()
-        connect_s, proxy = min(CONNECT_S, self._http.timeout_s), self._http.proxy
-        waits = httpx.Timeout(
-            self._http.read_timeout_s, connect=connect_s, pool=self._http.timeout_s
-        )
-        self._waits = waits.as_dict()
-        self._stop, self._closed = stop or threading.Event(), threading.Event()
+        self._waits = httpx.Timeout(
+            self._http.read_timeout_s,
+            connect=min(CONNECT_S, self._http.timeout_s),
+            pool=self._http.timeout_s,
+        ).as_dict()
+        self._stop = stop or threading.Event()
+        self._closed = threading.Event()
         self._key_repeated = threading.Event()
-        self._transport = transport or Transport(
-            self._url, ca_file=self._http.ca_file, proxy=proxy.reveal() if proxy else None
-        )
+        proxy = self._http.proxy.reveal() if self._http.proxy else None
+        self._transport = transport or Transport(self._url, ca_file=self._http.ca_file, proxy=proxy)
 
     @classmethod
     def from_settings(
@@ -273,30 +272,32 @@ class Client(AbstractContextManager["Client"]):
             )
             return WriteOutcome(state, error=self._error(verb, path, reply))
         if reply.is_success:
-            is_doubtful = reply.broken is not None and reply.status not in _DEFINITE
-            return WriteOutcome(
-                "in_doubt" if is_doubtful else "answered",
-                reply.status,
-                reply.body,
-                reply.content_type,
-                reply.broken is not None,
-                error=self._error(verb, path, reply.broken)
-                if reply.broken and is_doubtful
-                else None,
-                message=self._message(reply, json_body)
-                if _REPORTS_ERROR.search(reply.body)
-                else "",
-            )
-        (error, failure), message = (
-            self._status_failure(reply, json_body),
-            self._message(reply, json_body),
+            return self._accepted(verb, path, reply, json_body)
+        return self._rejected(verb, path, reply, json_body)
+
+    def _accepted(self, verb: Verb, path: str, reply: Response, sent: bytes) -> WriteOutcome:
+        """The outcome of a write with a 2xx: in doubt where its body is broken and its status settles nothing."""
+        state: Literal["answered", "in_doubt"] = "answered"
+        error = None
+        if reply.broken is not None and reply.status not in _DEFINITE:
+            state = "in_doubt"
+            error = self._error(verb, path, reply.broken)
+        reports_error = _REPORTS_ERROR.search(reply.body)
+        return WriteOutcome(
+            state,
+            reply.status,
+            reply.body,
+            reply.content_type,
+            is_broken=reply.broken is not None,
+            error=error,
+            message=self._message(reply, sent) if reports_error else "",
         )
-        is_settled = reply.status in (401, 403, 429) or (
-            400 <= reply.status <= 499 and reply.status != 408 and error.shaped
-        )
-        is_object = reply.body.lstrip().startswith(b"{")
-        is_unshown = any(path_pattern(one).fullmatch(path) for one in _UNSHOWN_ERRORS)
-        is_settled |= is_unshown and reply.status in (400, 422) and bool(message) and is_object
+
+    def _rejected(self, verb: Verb, path: str, reply: Response, sent: bytes) -> WriteOutcome:
+        """The outcome of a write with another status: in doubt where somebody else may have answered."""
+        error, failure = self._status_failure(reply, sent)
+        message = self._message(reply, sent)
+        is_settled = _is_own_error(reply, error) or _is_unshown_error(path, reply, message)
         return WriteOutcome(
             "answered" if is_settled else "in_doubt",
             reply.status,
@@ -358,57 +359,55 @@ class Client(AbstractContextManager["Client"]):
         return Failure("protocol", "the client was closed")
 
     def _request(self, verb: Verb, target: str, body: bytes, seconds: float) -> Response:
-        key = self._key.reveal().encode()
-        auth = (
-            (b"api-key", key) if self.family == "legacy" else (b"Authorization", b"Bearer " + key)
-        )
-        length = (
-            [(b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(body))]
-            if body
-            else []
-        )
-        request = httpx.Request(
-            verb,
-            self._url,
-            headers=httpx.Headers([(b"Host", self._url.netloc), *_HEADERS, auth, *length]),
-            stream=httpx.ByteStream(body),
-            extensions={
-                "deadline": monotonic() + seconds,
-                "target": self._path
-                + target.encode(),  # to parse a URL would cost a tenth of the request
-                "timeout": self._waits,
-            },
-        )
+        request = self._httpx_request(verb, target, body, seconds)
         began = monotonic()
         response = self._transport.handle_request(request)
         headers = response.headers
-        with closing(
-            cast(httpx.SyncByteStream, response.stream)
-        ) as chunks:  # not `iter_raw`, which copies and counts
+        # not `iter_raw`, which copies and counts
+        with closing(cast(httpx.SyncByteStream, response.stream)) as chunks:
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
             reply = Response(response.status_code, content_type=content_type)
             reply.settles_at_once = headers.get("x-orderbridge-settles") == "at-once"
             if not reply.is_success:
-                reply.location, reply.retry_after = (
-                    headers.get("location", ""),
-                    headers.get("retry-after"),
-                )
+                reply.location = headers.get("location", "")
+                reply.retry_after = headers.get("retry-after")
             try:
                 wire = read_wire(chunks, self._caps.wire_bytes)
-                reply.body = decompress(
-                    wire, headers.get("content-encoding"), self._caps.plain_bytes
-                )
+                encoding = headers.get("content-encoding")
+                reply.body = decompress(wire, encoding, self._caps.plain_bytes)
             except BrokenBody as error:
                 reply.broken = self._broken_body(str(error), reply)
             except UnacceptableBody as error:
                 reply.broken = Failure("contract", str(error), _REPORT, reply.status)
-            except (
-                httpx.TransportError
-            ) as error:  # the status is known, although the body was cut off
+            except httpx.TransportError as error:
+                # The status is known, although the body was cut off.
                 failure = connection_failure(error, self._host, seconds, self._http.read_timeout_s)
                 reply.broken = replace(failure, status=reply.status)
         reply.elapsed_s = monotonic() - began
         return reply
+
+    def _httpx_request(self, verb: Verb, target: str, body: bytes, seconds: float) -> httpx.Request:
+        key = self._key.reveal().encode()
+        headers = [(b"Host", self._url.netloc), *_HEADERS]
+        if self.family == "legacy":
+            headers.append((b"api-key", key))
+        else:
+            headers.append((b"Authorization", b"Bearer " + key))
+        if body:
+            headers.append((b"Content-Type", b"application/json"))
+            headers.append((b"Content-Length", b"%d" % len(body)))
+        return httpx.Request(
+            verb,
+            self._url,
+            headers=httpx.Headers(headers),
+            stream=httpx.ByteStream(body),
+            extensions={
+                "deadline": monotonic() + seconds,
+                # to parse a URL would cost a tenth of the request
+                "target": self._path + target.encode(),
+                "timeout": self._waits,
+            },
+        )
 
     def _broken_body(self, words: str, reply: Response) -> Failure:
         """The failure of a 2xx whose body is not what it should be."""
@@ -537,3 +536,18 @@ class Client(AbstractContextManager["Client"]):
         while (left := until - monotonic()) > 0:
             self._stop.wait(min(left, STOP_POLL_S))
             self._check_stop()
+
+
+def _is_own_error(reply: Response, error: FamilyError) -> bool:
+    """Whether a status outside 2xx shows that the platform itself rejected a write, and took nothing of it."""
+    if reply.status in (401, 403, 429):
+        return True
+    return 400 <= reply.status <= 499 and reply.status != 408 and error.shaped
+
+
+def _is_unshown_error(path: str, reply: Response, message: str) -> bool:
+    """Whether it is the rejection of an input whose body the interface does not show: an object with a message."""
+    is_rejection = reply.status in (400, 422) and bool(message)
+    is_object = reply.body.lstrip().startswith(b"{")
+    is_unshown = any(path_pattern(one).fullmatch(path) for one in _UNSHOWN_ERRORS)
+    return is_rejection and is_object and is_unshown

@@ -14,6 +14,12 @@ from typing import Final, Literal
 from orderbridge.sources.errors import HttpError
 from orderbridge.sources.http.failures import BrokenBody, Failure, UnacceptableBody
 
+_ENCODINGS: Final = ("gzip", "x-gzip", "deflate")
+_NOT_ENCODED: Final = ("", "identity", "utf-8", "utf8")
+"""Names in `Content-Encoding` that are none: some platforms write the charset there."""
+GZIP_MEMBERS_MAX: Final = 100
+"""Gzip members of one body: each costs a copy of the rest, and an empty one has 20 bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
@@ -71,13 +77,6 @@ class Response:
     def is_web_page(self) -> bool:
         """Whether the body is a page for people, not JSON."""
         return self.content_type == "text/html" or self.body.lstrip()[:1] == b"<"
-
-
-_ENCODINGS: Final = ("gzip", "x-gzip", "deflate")
-_NOT_ENCODED: Final = ("", "identity", "utf-8", "utf8")
-"""Names in `Content-Encoding` that are none: some platforms write the charset there."""
-GZIP_MEMBERS_MAX: Final = 100
-"""Gzip members of one body: each costs a copy of the rest, and an empty one has 20 bytes."""
 
 
 @dataclass(frozen=True, slots=True)

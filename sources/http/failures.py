@@ -31,6 +31,69 @@ FailureKind = Literal[
 NOT_SENT: Final = ("dns", "connect", "certificate")
 """Kinds that prove that no byte of the request was sent."""
 _CONNECT_ERRORS: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
+_CONNECTION_REASONS: Final[tuple[tuple[type[BaseException], ConnectionReason], ...]] = (
+    (ssl.SSLCertVerificationError, "certificate"),
+    (httpx.ProxyError, "proxy"),
+    (socket.gaierror, "dns"),
+    (UnicodeError, "dns"),
+    (ConnectionRefusedError, "refused"),
+    (TimeoutError, "timeout"),
+    (httpx.ConnectTimeout, "timeout"),
+    (ssl.SSLError, "tls"),
+)
+"""What the exceptions behind an error show, the most telling first."""
+_ADDRESS_HINT: Final = "Check the host in base_url, and the network."
+_CONNECTION_WORDS: Final[dict[ConnectionReason, tuple[str, str]]] = {
+    "dns": ("the host name does not resolve", _ADDRESS_HINT),
+    "refused": (
+        "connection refused",
+        "Check host and port in base_url; if they are right, try again later.",
+    ),
+    "timeout": ("timed out", _ADDRESS_HINT),
+    "certificate": (
+        "its certificate does not verify",
+        "If a proxy of your network opens TLS, or the host has a private authority, "
+        "name its certificate (PEM) in sources.http.ca_file.",
+    ),
+    "tls": ("the TLS handshake failed", "Check that the host serves https on this port."),
+    "proxy": (
+        "the proxy did not let the request through",
+        "Check sources.http.proxy, with user and password.",
+    ),
+    "network": ("network error", _ADDRESS_HINT),
+}
+_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_HOST: Final = re.compile(r"[A-Za-z0-9.:-]{1,253}")
+MESSAGE_MAX: Final = 1_000
+"""Characters kept of the platform's words."""
+MESSAGE_BYTES_MAX: Final = 100_000
+_PASSWORDS: Final = re.compile(r'"password"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_OWN_SECRETS: Final = re.compile(
+    r"""(?i)((?:pass\w*|pwd|contrase\w*|secret|token|api.?key)["']?\s*(?:=|:(?=\s*["']))\s*)"""
+    r"""("[^"]*"|'[^']*'|[^\s"'&,;<]+)"""
+)
+"""A password or key that the platform writes beside its name: after `=`, or quoted after a colon."""
+_PLACES: Final = ("field", "path", "property", "param", "pointer", "loc")
+"""Members that name the field which an error is about."""
+_NO_MESSAGES: Final = (
+    "code",
+    "status",
+    "statuscode",
+    "type",
+    "requestid",
+    "traceid",
+    "timestamp",
+    "id",
+)
+_MESSAGE: Final = re.compile(
+    "(?i)mess?age|msg|error|detail|descri|reason|title|fault|fail|hint|problem|motiv"
+)
+_ACCESS_HINTS: Final = (
+    "The header did not arrive: something between here and the platform removes it. Look for a proxy.",
+    "The platform does not know this key: paste it again, whole, and check that it is of this environment.",
+    "The key has expired: create a new one and put it into sources.public_v1.api_key.",
+)
+ACCESS_HINTS: Final = dict(zip(PUBLIC_V1_AUTH_CODES, _ACCESS_HINTS, strict=True))
 
 
 class BrokenBody(Exception):
@@ -103,94 +166,21 @@ def connection_failure(
     return Failure(kind, f"cannot connect to {host}: {words}{detail}", hint, reason=reason)
 
 
-_ADDRESS_HINT: Final = "Check the host in base_url, and the network."
-_CONNECTION_WORDS: Final[dict[ConnectionReason, tuple[str, str]]] = {
-    "dns": ("the host name does not resolve", _ADDRESS_HINT),
-    "refused": (
-        "connection refused",
-        "Check host and port in base_url; if they are right, try again later.",
-    ),
-    "timeout": ("timed out", _ADDRESS_HINT),
-    "certificate": (
-        "its certificate does not verify",
-        "If a proxy of your network opens TLS, or the host has a private authority, "
-        "name its certificate (PEM) in sources.http.ca_file.",
-    ),
-    "tls": ("the TLS handshake failed", "Check that the host serves https on this port."),
-    "proxy": (
-        "the proxy did not let the request through",
-        "Check sources.http.proxy, with user and password.",
-    ),
-    "network": ("network error", _ADDRESS_HINT),
-}
-
-
 def _connection_reason(error: BaseException) -> ConnectionReason:
     """Why no connection was made, from the exceptions behind an error."""
-    reasons: tuple[tuple[type[BaseException], ConnectionReason], ...] = (
-        (ssl.SSLCertVerificationError, "certificate"),
-        (httpx.ProxyError, "proxy"),
-        (socket.gaierror, "dns"),
-        (UnicodeError, "dns"),
-        (ConnectionRefusedError, "refused"),
-        (TimeoutError, "timeout"),
-        (httpx.ConnectTimeout, "timeout"),
-        (ssl.SSLError, "tls"),
-    )
     chain = causes(error)
-    return next(
-        (reason for kind, reason in reasons if any(isinstance(cause, kind) for cause in chain)),
-        "network",
-    )
+    for kind, reason in _CONNECTION_REASONS:
+        if any(isinstance(cause, kind) for cause in chain):
+            return reason
+    return "network"
 
 
 def _system_words(error: BaseException) -> str:
     """The operating system's words for an error number: they hold nothing of a request."""
-    words = next(
-        (
-            cause.strerror
-            for cause in causes(error)
-            if isinstance(cause, OSError) and cause.strerror
-        ),
-        "",
-    )
-    return f" ({words})" if words else ""
-
-
-_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-_HOST: Final = re.compile(r"[A-Za-z0-9.:-]{1,253}")
-
-MESSAGE_MAX: Final = 1_000
-"""Characters kept of the platform's words."""
-MESSAGE_BYTES_MAX: Final = 100_000
-_PASSWORDS: Final = re.compile(r'"password"\s*:\s*"((?:[^"\\]|\\.)*)"')
-_OWN_SECRETS: Final = re.compile(
-    r"""(?i)((?:pass\w*|pwd|contrase\w*|secret|token|api.?key)["']?\s*(?:=|:(?=\s*["']))\s*)"""
-    r"""("[^"]*"|'[^']*'|[^\s"'&,;<]+)"""
-)
-"""A password or key that the platform writes beside its name: after `=`, or quoted after a colon."""
-_PLACES: Final = ("field", "path", "property", "param", "pointer", "loc")
-"""Members that name the field which an error is about."""
-_NO_MESSAGES: Final = (
-    "code",
-    "status",
-    "statuscode",
-    "type",
-    "requestid",
-    "traceid",
-    "timestamp",
-    "id",
-)
-_MESSAGE: Final = re.compile(
-    "(?i)mess?age|msg|error|detail|descri|reason|title|fault|fail|hint|problem|motiv"
-)
-
-_ACCESS_HINTS: Final = (
-    "The header did not arrive: something between here and the platform removes it. Look for a proxy.",
-    "The platform does not know this key: paste it again, whole, and check that it is of this environment.",
-    "The key has expired: create a new one and put it into sources.public_v1.api_key.",
-)
-ACCESS_HINTS: Final = dict(zip(PUBLIC_V1_AUTH_CODES, _ACCESS_HINTS, strict=True))
+    for cause in causes(error):
+        if isinstance(cause, OSError) and cause.strerror:
+            return f" ({cause.strerror})"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,18 +252,23 @@ def platform_message(body: bytes) -> str:
 def _messages(value: object, name: str = "", is_error: bool = False) -> Iterator[str]:
     """The texts that describe an error, in the order of the body: those of telling names, and all within an error."""
     if isinstance(value, dict):
-        place = next(
-            (value[key] for key in _PLACES if isinstance(value.get(key), str) and value[key]), ""
-        )
-        for key, inner in value.items():
-            if key not in _PLACES and key.casefold() not in _NO_MESSAGES:
-                for text in _messages(inner, key, is_error or bool(_MESSAGE.search(key))):
-                    yield f"{place}: {text}" if place and isinstance(inner, str) else text
+        yield from _messages_of_object(value, is_error)
     elif isinstance(value, list):
         for item in value:
             yield from _messages(item, name, is_error)
     elif isinstance(value, str) and value.strip() and is_error:
         yield value if _MESSAGE.search(name) else f"{name}: {value}"
+
+
+def _messages_of_object(value: dict[str, object], is_error: bool) -> Iterator[str]:
+    places = [value[key] for key in _PLACES if isinstance(value.get(key), str) and value[key]]
+    for key, inner in value.items():
+        if key in _PLACES or key.casefold() in _NO_MESSAGES:
+            continue
+        is_about_error = is_error or bool(_MESSAGE.search(key))
+        for text in _messages(inner, key, is_about_error):
+            has_place = bool(places) and isinstance(inner, str)
+            yield f"{places[0]}: {text}" if has_place else text
 
 
 def failure_of_status(
@@ -291,24 +286,24 @@ def failure_of_status(
     elif status == 401:
         words = "authentication failed"
         hint = ACCESS_HINTS.get(error.code, "") if family == "public_v1" else ""
-        hint = (
-            hint
-            or f"Check {section}.api_key: the right key, whole, of the environment of this host."
-        )
+        if not hint:
+            hint = (
+                f"Check {section}.api_key: the right key, whole, of the environment of this host."
+            )
     elif status == 403:
         words = "this key is not permitted to do this"
-        scope = "Give the key the scope that the operation requires, or use another key."
-        legacy = (
-            "Check sources.legacy.api_key: the legacy API may also answer so when a key is wrong."
-        )
-        hint = scope if family == "public_v1" else legacy
+        hint = "Give the key the scope that the operation requires, or use another key."
+        if family == "legacy":
+            hint = "Check sources.legacy.api_key: the legacy API may also answer so when a key is wrong."
     elif status == 429:
-        words, hint = "too many requests", "Try again later, or with fewer requests at a time."
+        words = "too many requests"
+        hint = "Try again later, or with fewer requests at a time."
     elif status >= 500 or status == 408:
         words = "the platform failed"
         hint = "Try again later; if it persists, report the requestId or the time to the platform."
     elif status == 404:
-        words, hint = "not found", f"Check {section}.base_url, its path included."
+        words = "not found"
+        hint = f"Check {section}.base_url, its path included."
     else:
         words = "request rejected"
         hint = f"Check {section}.base_url and {section}.page_limit; "

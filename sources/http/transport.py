@@ -32,6 +32,17 @@ HEAD_MAX_BYTES: Final = 256 * 1024
 """Bytes received before the headers of a response are complete; interim responses count."""
 _WRITE_BYTES: Final = 16 * 1024
 TAIL_BYTES: Final = 8
+KEEPALIVE_S: Final = 2.0
+"""Shorter than what servers commonly keep: a write on a connection that just closes at the other end is in doubt."""
+_POOL_ERRORS: Final = (
+    httpcore.NetworkError,
+    httpcore.TimeoutException,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+)
+
+# At debug level, httpcore logs the headers of responses, which may echo a key.
+logging.getLogger("httpcore").setLevel(logging.INFO)
 
 
 @dataclass(slots=True)
@@ -183,26 +194,13 @@ class DeadlineStream(httpcore.NetworkStream):
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 # as httpcore declares it
         """See NetworkStream. The pool closes an idle connection that is readable."""
-        return (
-            True if info == "is_readable" and self.is_spoiled else self._stream.get_extra_info(info)
-        )
+        if info == "is_readable" and self.is_spoiled:
+            return True
+        return self._stream.get_extra_info(info)
 
     def close(self) -> None:
         """See NetworkStream."""
         self._stream.close()
-
-
-KEEPALIVE_S: Final = 2.0
-"""Shorter than what servers commonly keep: a write on a connection that just closes at the other end is in doubt."""
-_POOL_ERRORS: Final = (
-    httpcore.NetworkError,
-    httpcore.TimeoutException,
-    httpcore.ProtocolError,
-    httpcore.ProxyError,
-)
-
-# At debug level, httpcore logs the headers of responses, which may echo a key.
-logging.getLogger("httpcore").setLevel(logging.INFO)
 
 
 class Transport(httpx.BaseTransport):
@@ -243,9 +241,8 @@ class Transport(httpx.BaseTransport):
                 httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target=target),
                 headers=request.headers.raw,
                 content=request.stream,
-                extensions={
-                    "timeout": request.extensions.get("timeout", {})
-                },  # no target: CONNECT has its own
+                # no target: CONNECT has its own
+                extensions={"timeout": request.extensions.get("timeout", {})},
             )
             exchange.remaining_s(None, httpcore.ConnectTimeout)
             response = self._pool.handle_request(core_request)
