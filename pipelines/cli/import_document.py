@@ -128,10 +128,13 @@ def _file(run: Import, *, values: bool) -> dict[str, Any]:
 
     options = run.options
     nothing = {"import_id": None, "mapping": None, "columns": None, "fields": None}
-    if run.interview is None:
+    if run.interview is None and options.mapping is None:
         return nothing
+    given = options.mapping if run.interview is None else None
     try:
-        reading = read_columns(options.kind, options.file, options.read_options, options.lookups)
+        reading = read_columns(
+            options.kind, options.file, options.read_options, options.lookups, given
+        )
     except BridgeError:
         return nothing
     found = asdict(reading)

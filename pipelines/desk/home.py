@@ -17,6 +17,7 @@ from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import QuestionRow, question_rows
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.ledger.model import OpenPlan
+from orderbridge.pipelines.push.next_steps import Step
 from orderbridge.pipelines.questions.questions import asked_questions
 from orderbridge.pipelines.reporting.status import Status, next_steps, read_status
 from orderbridge.pipelines.warehouse.finding_history import NewFindings
@@ -31,6 +32,8 @@ _OLD_H: Final = 36.0
 """Hours after which the age of a list is marked: more than a night was missed."""
 _SHOWN: Final = 5
 _PUBLISHED: Final = (ExitCode.DONE, ExitCode.REJECTED, ExitCode.FINDINGS, ExitCode.COVERAGE)
+_ANSWERS: Final = ("answer", "answer_one")
+"""Steps that are answers to questions."""
 _UNKNOWN: Final = ("in_flight", "in_doubt", "conflict")
 
 
@@ -258,7 +261,7 @@ def _unknown_row(plan: OpenPlan, texts: Texts) -> UnknownRow:
     count = sum(
         number for state, number in plan.states.items() if not is_unknown or state in _UNKNOWN
     )
-    steps = [Link(step.words_in(texts), command=step.command) for step in next_steps(plan)]
+    steps = [_step(step, texts) for step in next_steps(plan)]
     return UnknownRow(
         kind=texts(f"kind.{plan.kind}"),
         folder=Path(plan.folder).name,
@@ -266,6 +269,14 @@ def _unknown_row(plan: OpenPlan, texts: Texts) -> UnknownRow:
         is_unknown=is_unknown,
         steps=steps,
     )
+
+
+def _step(step: Step, texts: Texts) -> Link:
+    """What ends requests: a question of the desk, else a command."""
+    words = step.words_in(texts)
+    if step.code in _ANSWERS:
+        return Link(words, href="/questions")
+    return Link(words, command=step.command)
 
 
 def _next(page: Home, texts: Texts) -> Link | None:

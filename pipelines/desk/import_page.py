@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
@@ -17,8 +18,10 @@ from orderbridge.pipelines.desk.questions import answer_label
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
+from orderbridge.sources.kinds import PASSWORD
 
 _COLUMN_TOPIC: Final = "column"
+_LOOKUP_TOPIC: Final = "lookup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,15 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
 
 
 def asks_columns(document: Document) -> bool:
-    """Whether columns need an answer before the import can go on."""
-    return any(each.get("topic") == _COLUMN_TOPIC for each in document.get("questions") or ())
+    """Whether columns need an answer before the import can go on, or a required field lacks one."""
+    questions = document.get("questions") or ()
+    if any(each.get("topic") == _COLUMN_TOPIC for each in questions):
+        return True
+    fields = document.get("fields") or ()
+    is_missing = any(
+        one["is_required"] and one["column"] is None and one["path"] != PASSWORD for one in fields
+    )
+    return is_missing and not questions and document.get("state") == "failed"
 
 
 def shown_plan(document: Document) -> str:
@@ -145,16 +155,31 @@ def _asked(question: Mapping[str, Any], texts: Texts) -> Asked:
         AskedAnswer(
             value=str(choice["value"]),
             label=answer_label(str(topic), str(choice["value"]), texts),
-            evidence=str(choice.get("evidence") or ""),
+            evidence=_evidence(topic, choice, texts),
             is_checked=choice["value"] == proposal,
         )
         for choice in question.get("choices") or ()
     ]
     return Asked(
         id=str(question["id"]),
-        text=texts.known(str(question["text"])),
+        text=_question_text(question, topic, texts),
         reason=str(question.get("reason") or ""),
         examples=[str(example) for example in question.get("examples") or ()],
         choices=choices,
         is_here=bool(choices),
     )
+
+
+def _evidence(topic: str, choice: Mapping[str, Any], texts: Texts) -> str:
+    """What an answer means; empty where its words on the page say so."""
+    value = str(choice["value"])
+    is_worded = answer_label(topic, value, texts) != value
+    return "" if is_worded else str(choice.get("evidence") or "")
+
+
+def _question_text(question: Mapping[str, Any], topic: str, texts: Texts) -> str:
+    """What is asked, in words for a page where it has some: of files by their names."""
+    values = {name: str(value) for name, value in (question.get("values") or {}).items()}
+    if topic == _LOOKUP_TOPIC:
+        values["file"] = Path(values["file"]).name
+    return texts.or_own(f"page.ask.{topic}", texts.known(str(question["text"])), **values)

@@ -131,9 +131,14 @@ class DeskImport:
 
     @property
     def result(self) -> dict[str, Any]:
-        """What the command printed; empty if it has printed nothing yet."""
+        """What the command printed, or why it could not begin; empty if it has printed nothing yet."""
         results = self.job.results()
-        return results[-1] if results else {}
+        if results:
+            return results[-1]
+        errors = [one for one in self.job.events() if one.get("event") == "error"]
+        if not errors or self.job.is_running:
+            return {}
+        return {"state": "failed", "error": {"message": errors[-1].get("message", "")}}
 
     @property
     def state(self) -> State:

@@ -12,7 +12,6 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.sources.words import template_environment
 
-_THOUSANDS: Final = {"en": ",", "es": "\N{NARROW NO-BREAK SPACE}"}
 _KEPT: Final = "\n\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 
 
@@ -63,7 +62,7 @@ class Pages:
         if isinstance(value, datetime):
             return f"{value.astimezone():%Y-%m-%d %H:%M}"
         if isinstance(value, int):
-            return f"{value:,}".replace(",", _THOUSANDS[self.texts.language])
+            return f"{value:,}".replace(",", self.texts.thousands)
         return "".join(
             char if char.isprintable() or char in _KEPT else "\N{REPLACEMENT CHARACTER}"
             for char in str(value)

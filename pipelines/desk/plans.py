@@ -5,16 +5,23 @@ In: what `import --json --values` printed. Out: dataclasses for the templates; e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.plan.wording import problems_in
+from orderbridge.sources.texts import recognised
 
 ROWS_MAX: Final = 200
 CORRECTIONS_MAX: Final = 100
 """Rejected lines that can be corrected on a page; the others are in the workbook."""
+_SENT: Final = ("create", "patch")
+"""Outcomes of lines that would be sent."""
+_VARIANT: Final = re.compile("products/(?P<product>[^/]+)/variants/(?P<variant>[^/]+)")
+_DECIDED_BY: Final = {"plan_note.stock": "sources.legacy.stock_semantics"}
+"""The question that decides what a note of a plan is about."""
 _CORRECTABLE: Final = ("rejected",)
 _ON_THE_PAGE: Final = ("again", "wait", "correct", "compare")
 """Next steps for which the page has a button or a table."""
@@ -33,7 +40,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A field of a record: its value on the platform, and the one that is sent. `how`: why it is sent, as words."""
+    """A field of a record: its value on the platform, and the one that is sent; `how`: why, in words."""
 
     field: str
     old: str
@@ -114,11 +121,13 @@ class Agreement:
 
     Attributes:
         operations: the number to type for production.
+        lines: of the file that they are made of.
         messages: mails that the platform would send to customers.
         doubts: requests with an unknown outcome that may be sent again.
     """
 
     operations: int
+    lines: int
     is_production: bool
     host: str
     messages: int
@@ -133,6 +142,14 @@ class NextStep:
     command: str
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What the plan assumes, and the question that decides it; empty: none does."""
+
+    words: str
+    question: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPage:
     """What an import would do, or has done."""
@@ -144,7 +161,7 @@ class PlanPage:
     differences: Sequence[Difference]
     reasons: Sequence[Reason]
     suspicious: Sequence[str]
-    notes: Sequence[str]
+    notes: Sequence[Note]
     corrections: Corrections
     agreement: Agreement | None
     next: Sequence[NextStep]
@@ -166,13 +183,15 @@ def plan_page(document: Document, texts: Texts) -> PlanPage:
         lines=changes.get("lines") or 0,
         counts=_counts(changes.get("counts") or {}, texts),
         created=_new_records([one for one in rows if not one.get("record")], texts),
-        changes=[_change(one, texts) for one in rows if one.get("record")],
-        differences=[_difference(one) for one in changes.get("differences") or ()][:ROWS_MAX],
+        changes=[*_changes([one for one in rows if one.get("record")], texts)],
+        differences=[_difference(one, texts) for one in changes.get("differences") or ()][
+            :ROWS_MAX
+        ],
         reasons=[_reason(one, texts) for one in changes.get("reasons") or ()],
         suspicious=[*_suspicious(plan, texts)],
-        notes=[str(note) for note in changes.get("notes") or ()],
+        notes=[_note(str(note), texts) for note in changes.get("notes") or ()],
         corrections=corrections_of(document, texts),
-        agreement=_agreement(document.get("agreement")),
+        agreement=_agreement(document.get("agreement"), changes.get("counts") or {}),
         next=[_next(one, texts) for one in document.get("next") or ()],
         results=_counts(_results(document.get("push") or {}), texts),
         verified=_counts((document.get("verify") or {}).get("outcomes") or {}, texts),
@@ -245,23 +264,40 @@ def _results(push: Document) -> dict[str, int]:
     return {name.rpartition(".")[2]: count for name, count in lines.items()}
 
 
-def _change(one: Document, texts: Texts) -> Change:
-    values = [
-        Value(
-            _field(value["field"], texts),
-            _text(value.get("old")),
-            _text(value.get("new")),
-            texts.or_own(f"how.{value.get('how')}", ""),
-        )
-        for value in one["values"]
-    ]
-    return Change(one["line"], str(one.get("record") or ""), values)
+def _note(text: str, texts: Texts) -> Note:
+    found = recognised(text, ("plan_note",))
+    return Note(texts.known(text), _DECIDED_BY.get(found[0], "") if found is not None else "")
+
+
+def _changes(rows: Sequence[Document], texts: Texts) -> Iterator[Change]:
+    """The changes, one for a line and a record: those that may add up travel in a request of their own."""
+    together: dict[tuple[int, str], list[Value]] = {}
+    for one in rows:
+        values = together.setdefault((one["line"], str(one.get("record") or "")), [])
+        values += [_value(value, texts) for value in one["values"]]
+    for (line, record), values in together.items():
+        yield Change(line, _record(record, texts), values)
+
+
+def _value(value: Document, texts: Texts) -> Value:
+    return Value(
+        _field(value["field"], texts),
+        _text(value.get("old"), texts),
+        _text(value.get("new"), texts),
+        texts.or_own(f"how.{value.get('how')}", ""),
+    )
+
+
+def _record(path: str, texts: Texts) -> str:
+    """A record by its address at the platform, in words."""
+    found = _VARIANT.fullmatch(path)
+    return path if found is None else texts("record.variant", **found.groupdict())
 
 
 def _new_records(rows: Sequence[Document], texts: Texts) -> NewRecords:
     fields = dict.fromkeys(str(value["field"]) for one in rows for value in one["values"])
     records = [
-        (one["line"], {str(value["field"]): _text(value["new"]) for value in one["values"]})
+        (one["line"], {str(value["field"]): _text(value["new"], texts) for value in one["values"]})
         for one in rows
     ]
     return NewRecords(
@@ -275,9 +311,12 @@ def _field(path: object, texts: Texts) -> str:
     return texts.or_own(f"field.{path}", str(path))
 
 
-def _difference(one: Document) -> Difference:
+def _difference(one: Document, texts: Texts) -> Difference:
     return Difference(
-        one["line"], str(one["field"]), _text(one["file_value"]), _text(one["platform_value"])
+        one["line"],
+        _field(one["field"], texts),
+        _text(one["file_value"], texts),
+        _text(one["platform_value"], texts),
     )
 
 
@@ -296,15 +335,18 @@ def _reason(one: Document, texts: Texts) -> Reason:
 
 def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
     for one in plan.get("suspicious") or ():
-        words = texts.or_own(f"suspicious.{one['code']}", str(one["words"]), field=one["field"])
-        yield f"{words} ({one['lines']})"
+        code = f"suspicious.{one['code']}"
+        field = _field(one["field"], texts)
+        words = texts.or_own(code, str(one["words"]), field=field)
+        yield f"{texts.or_own(f'page.{code}', words, field=field)} ({one['lines']})"
 
 
-def _agreement(one: Document | None) -> Agreement | None:
+def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | None:
     if one is None:
         return None
     return Agreement(
         operations=one["operations"],
+        lines=sum(counts.get(outcome) or 0 for outcome in _SENT),
         is_production=one["environment"] == "production",
         host=str(one["host"]),
         messages=one.get("messages") or 0,
@@ -320,12 +362,16 @@ def _next(one: Document, texts: Texts) -> NextStep:
     )
 
 
-def _text(value: object) -> str:
+def _text(value: object, texts: Texts) -> str:
     """A value for people: that of a list or an object is its values."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return texts("answer.yes" if value else "answer.no")
+    if isinstance(value, float):
+        return f"{value:.2f}" if round(value, 2) == value else str(value)
     if isinstance(value, Mapping):
-        return " · ".join(filter(None, map(_text, value.values())))
+        return " · ".join(filter(None, (_text(one, texts) for one in value.values())))
     if isinstance(value, list):
-        return "; ".join(filter(None, map(_text, value)))
+        return "; ".join(filter(None, (_text(one, texts) for one in value)))
     return str(value)

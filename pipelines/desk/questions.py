@@ -95,6 +95,7 @@ class QuestionPage:
     Attributes:
         table: the values of a table, each with one of `classes`; empty where the question is no table.
         unless, otherwise: the case in which no answer is right, where it is known apart, and what to do then.
+        holds_up: what rests on it: figures by their names.
         pair: the two records that it is about.
         is_withdrawable: a person has answered it.
     """
@@ -109,6 +110,7 @@ class QuestionPage:
     classes: Sequence[str] = ()
     unless: str = ""
     otherwise: str = ""
+    holds_up: Sequence[str] = ()
     pair: Pair | None = None
     is_withdrawable: bool = False
 
@@ -167,9 +169,15 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
         classes=get_args(StatusClass) if is_table else (),
         unless=texts("question.not_fine") if question.otherwise.startswith(NOT_FINE) else "",
         otherwise=question.otherwise.removeprefix(NOT_FINE),
+        holds_up=[*dict.fromkeys(_held_up(one, texts) for one in question.holds_up)],
         pair=_pair(question.id) if question.id.startswith(PAIR) else None,
         is_withdrawable=question.state == "answered",
     )
+
+
+def _held_up(name: str, texts: Texts) -> str:
+    """What rests on a question: a column of the report's tables is the figures of its table."""
+    return texts.or_own(f"figures.{'.'.join(name.split('.')[:2])}", name)
 
 
 def table_answer(rows: Iterable[tuple[str, str]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib import resources
@@ -16,6 +17,9 @@ __all__ = ["LANGUAGES", "Language", "Texts", "catalogue", "language_of_locale"]
 _KEPT_IN_ENGLISH: Final = ("evidence", "finding", "plan_note", "ask")
 """First words of the codes of texts that commands keep in English."""
 _PART: Final = "; "
+_THOUSANDS: Final[dict[Language, str]] = {"en": ",", "es": "\N{NARROW NO-BREAK SPACE}"}
+_LONG: Final = re.compile(r"(?<![0-9.])[0-9]{5,}(?=[. ]|$)")
+"""The whole part of a long number."""
 
 
 class Texts(texts.Texts):
@@ -24,18 +28,45 @@ class Texts(texts.Texts):
     def __init__(self, language: Language) -> None:
         super().__init__(language, catalogue())
 
+    def reworded(self, text: str, *codes: str) -> str:
+        """See `sources.texts.Texts`. A page has words of its own for some texts, and names fields as people do."""
+        found = texts.recognised(text, codes) if text else None
+        if found is None:
+            return text
+        code, values = found
+        shown = {name: self._value(name, value) for name, value in values.items()}
+        own = f"page.{code}"
+        if own not in self._texts and shown == values and self.language == "en":
+            return text
+        return self(own if own in self._texts else code, **shown)
+
+    def _value(self, name: str, value: str) -> str:
+        """A value within a text."""
+        if name == "field":
+            return self.or_own(f"field.{value}", value)
+        if name == "amount":
+            return _LONG.sub(lambda found: f"{int(found[0]):,}".replace(",", self.thousands), value)
+        return self.reworded(value, "part")
+
+    @property
+    def thousands(self) -> str:
+        """What stands between thousands."""
+        return _THOUSANDS[self.language]
+
     def known(self, text: str) -> str:
         """A text of a command, which is in English, in this language; as it is where it is not known."""
         return self.reworded(text, *_KEPT_IN_ENGLISH)
 
     def known_parts(self, text: str) -> list[tuple[str, bool]]:
         """A text of a command, part by part, and whether it is still in English: a word alone is a value."""
-        if self.language == "en" or self.known(text) != text:
+        if texts.recognised(text, _KEPT_IN_ENGLISH) is not None:
             return [(self.known(text), False)]
-        parts = text.split(_PART)
-        return [
-            (self.known(part), self.known(part) == part and " " in part.strip()) for part in parts
-        ]
+        return [(self.known(part), self._is_foreign(part)) for part in text.split(_PART)]
+
+    def _is_foreign(self, text: str) -> bool:
+        """Whether a text stays English on a page of another language."""
+        is_known = texts.recognised(text, _KEPT_IN_ENGLISH) is not None
+        return self.language != "en" and " " in text.strip() and not is_known
 
 
 @cache

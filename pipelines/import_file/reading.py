@@ -113,18 +113,22 @@ class FileReading:
 
 
 def read_columns(
-    kind: KindName, file: Path, given: ReadOptions = DETECTED, lookups: Collection[Path] = ()
+    kind: KindName,
+    file: Path,
+    given: ReadOptions = DETECTED,
+    lookups: Collection[Path] = (),
+    mapping_file: Path | None = None,
 ) -> FileReading:
-    """How `orderbridge import` reads the columns of a file.
+    """How `orderbridge import` reads the columns of a file; `mapping_file` is that of `--mapping`.
 
     Raises:
         UsageError: the file or its mapping cannot be read.
     """
-    path = find_mapping(kind, file, given, lookups)
+    path = mapping_file or find_mapping(kind, file, given, lookups)
     kept = None if path is None else load(path, kind, allowed_lookups(path, file, lookups))
     table = open_input_table(file, given if kept is None else kept.read_options, kept)
     interview = Interview.about(kind, file, given, lookups, own_columns(table), nobody)
-    if kept is not None and interview.is_read_anew(kept):
+    if kept is not None and mapping_file is None and interview.is_read_anew(kept):
         path = None
         kept = None
     cells = sample(table)

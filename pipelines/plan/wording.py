@@ -19,8 +19,6 @@ _PART: Final = "; "
 def problems_in(texts: Texts, codes: str, words: str) -> str:
     """The words of the problems of a line, which are separated as their codes are."""
     parts, names = words.split(SEPARATOR), codes.split(SEPARATOR)
-    if texts.language == "en":
-        return words
     if len(parts) != len(names):
         return reason_in(texts, words)
     pairs = zip(names, parts, strict=True)

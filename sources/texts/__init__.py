@@ -46,7 +46,7 @@ class Texts:
         chosen = one if values.get("count") == 1 and one in self._texts else code
         return self._texts[chosen].format(**values)
 
-    def or_own(self, code: str, own: str, **values: object) -> str:
+    def or_own(self, code: str, own: str, /, **values: object) -> str:
         """The text of a code; `own` where there is none, such as a word of the platform."""
         return self(code, **values) if code in self._texts else own
 
@@ -57,13 +57,11 @@ class Texts:
         """
         if self.language == "en" or not text:
             return text
-        for code, pattern in _patterns(codes):
-            if (found := pattern.fullmatch(text)) is not None:
-                values = found.groupdict()
-                return self(
-                    code, **{name: self.reworded(one, "part") for name, one in values.items()}
-                )
-        return text
+        found = recognised(text, codes)
+        if found is None:
+            return text
+        code, values = found
+        return self(code, **{name: self.reworded(one, "part") for name, one in values.items()})
 
 
 @cache
@@ -71,6 +69,14 @@ def catalogue() -> Catalogue:
     """All texts, by code, then by language."""
     text = resources.files(__package__ or "").joinpath("texts.toml").read_text("utf-8")
     return cast("Catalogue", tomllib.loads(text))
+
+
+def recognised(text: str, codes: tuple[str, ...]) -> tuple[str, dict[str, str]] | None:
+    """The code and the values of an English text; None where it is none of these (see `Texts.reworded`)."""
+    for code, pattern in _patterns(codes):
+        if (found := pattern.fullmatch(text)) is not None:
+            return code, found.groupdict()
+    return None
 
 
 @cache

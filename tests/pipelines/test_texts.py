@@ -118,6 +118,15 @@ def test_no_text_is_missing_and_none_is_left_over() -> None:
     assert missing - {*files, "summary.passwords_"} == set()
 
 
+def test_words_of_a_page_are_those_of_a_text_of_commands_and_have_its_values() -> None:
+    own = {code: text for code, text in page_catalogue().items() if code.startswith("page.")}
+    assert {code for code in own if code.removeprefix("page.") not in catalogue()} == set()
+    for code, text in own.items():
+        command = catalogue()[code.removeprefix("page.")]
+        assert placeholders(text["en"]) <= placeholders(command["en"]), code
+        assert "orderbridge " not in text["en"] + text["es"], code
+
+
 def test_pages_and_commands_share_no_code() -> None:
     assert not catalogue().keys() & page_catalogue().keys()
 

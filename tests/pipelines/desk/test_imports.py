@@ -90,6 +90,17 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     corrected = seen_at_its_end(desk, correction)
     assert "Send one request" in corrected
 
+    # a corrected line that is wrong again can be corrected again
+    wrong = desk.post(f"{path}/correct", **{**cells, "cell:8:3": "mal@example"})
+    again = wrong.headers["location"].removeprefix(desk.base)
+    page_again = seen_at_its_end(desk, again)
+    ((cell, value),) = re.findall(r'<input name="(cell:[0-9:]+:3)" value="([^"]*)"', page_again)
+    assert value == "mal@example"
+    last = desk.post(f"{again}/correct", **{cell: "mal@example.com"})
+    left = last.headers["location"].removeprefix(desk.base)
+    assert "Send one request" in seen_at_its_end(desk, left)
+    assert desk.post(f"{left}/remove").status_code == 303
+
     page = send(desk, path, page)
     assert "clientes.csv</bdi>" in page
     assert ">sent<" in page
@@ -260,14 +271,28 @@ def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     articles = "Artículo;Precio\r\n00038;19,99\r\n00039;7,50\r\n".encode()
     ids = b"productId;variantId;sku\r\n1;1001;00038\r\n1;1002;00039\r\n"
     path = drop(desk, articles, "articulos.csv", "variants")
-    seen_at_its_end(desk, path)
-    assert "which is required" in desk.get(f"{path}?step=columns").text
+    page = seen_at_its_end(desk, path)  # not an error: the page on which a second file is added
+    assert "which is required" in page
+    assert "orderbridge template" not in page
+    assert re.search(r"<details open><summary>[^<]*</summary>\s*<p[^>]*>[^<]*ids", page)
     added = desk.post(f"{path}/lookup", files={"file": ("ids.csv", ids)})
     assert added.status_code == 303
     page = seen_at_its_end(desk, path)
     (question,) = set(re.findall(r'name="(answer:import:[^"]+/lookup)"', page))
+    assert "ids.csv has them (productId" in page
     desk.post(f"{path}/answers", **{question: "yes"})
-    assert "<b>2</b> are changed" in seen_at_its_end(desk, path)
+    page = seen_at_its_end(desk, path)
+    assert "<b>2</b> are changed" in page
+    assert "product 1, variant 1001" in page
+
+
+def test_a_command_that_could_not_begin_says_why(
+    desk: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCES__LEGACY__BASE_URL")
+    page = seen_at_its_end(desk, drop(desk, CUSTOMERS))
+    assert "sources.legacy.base_url" in page
+    assert "interrupted" not in page
 
 
 def test_a_desk_that_is_killed_sends_nothing_twice_and_the_next_one_goes_on(
