@@ -233,6 +233,8 @@ PAIRS: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
          {"email": "a@x", "document_number": "B7654321", **PERSON, **FIRM}, "document_number differ"),
         ({"email": "a@x", "document_number": "B1234567", **PERSON},
          {"email": "a@x", "document_number": "B1234657", **PERSON}, "email"),
+        ({"email": "a@x", "document_number": "B1234567", **PERSON},
+         {"email": "a@x", "document_number": "B5234167", **PERSON}, "document_number differ"),
         # Another spelling or alphabet is no other name, and proves none.
         ({"email": "a@x", "first_name": "Jürgen", "last_name": "Müller-Łukasz"},
          {"email": "a@x", "first_name": "JUERGEN", "last_name": "Mueller Lukasz"}, "email"),
@@ -241,6 +243,8 @@ PAIRS: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
          "document_number"),
         ({"document_number": "8754322", "first_name": "Χρήστος"},
          {"document_number": "8754322", "first_name": "Hristos"}, "document_number"),
+        ({"email": "a@x", "first_name": "Γιώργος", "last_name": "Βλάχος"},
+         {"email": "a@x", "first_name": "Giorgos", "last_name": "Vlahakis"}, "email"),
         # An ERP has a firm in place of a person, with the branch; another branch is another customer.
         ({"document_number": "8754323", "first_name": "NOVALUX - COSTA VERDE", "fiscal_name": "NOVALUX S.L."},
          {"document_number": "8754323", **PERSON, "fiscal_name": "Novalux SL"}, "document_number"),
@@ -400,6 +404,12 @@ def test_a_match_weighs_three_more_than_the_next_pair() -> None:
     paper = documents({"customer_id": "2", "email": "b@x"})
     with_paper = match(erp(line), customers(named, named), paper)
     assert reported(with_paper, "status")[0] == "ambiguous"
+
+
+def test_a_mailbox_of_two_lines_decides_nothing_where_only_one_has_a_name() -> None:
+    lines = erp({"email": "a@x"}, {"email": "a@x", "first_name": "Luis", "last_name": "Peña"})
+    made = match(lines, customers({"email": "a@x", "first_name": "Ana", "last_name": "García"}))
+    assert reported(made, "status")[0] == "ambiguous"
 
 
 def test_of_two_alike_one_is_decided_once_its_twin_is_matched_by_code() -> None:
