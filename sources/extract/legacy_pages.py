@@ -6,7 +6,6 @@ the list ended and what speaks against its being whole (docs/completeness.md).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, Literal
 
 import msgspec
@@ -118,7 +117,8 @@ class LegacyPages:
         page, members = read_page(
             body, self._rows_field, "pagination", reader=self.reader, may_be_object=True
         )
-        return replace(page, pagination=_pagination(members["pagination"]))
+        page.pagination = _pagination(members["pagination"])
+        return page
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated, Final, Literal, Protocol
 
@@ -61,7 +61,7 @@ class Request:
     @property
     def label(self) -> str:
         """The query, sorted: identifies the request in the spool."""
-        return "&".join(f"{name}={value}" for name, value in sorted(self.params.items()))
+        return "&".join([f"{name}={value}" for name, value in sorted(self.params.items())])
 
 
 class Pagination(msgspec.Struct, frozen=True, rename="camel"):
@@ -74,9 +74,9 @@ class Pagination(msgspec.Struct, frozen=True, rename="camel"):
     has_next_page: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PageBody:
-    """One page of a list.
+    """One page of a list. `read_page` reads its rows, and its paginator adds what the envelope has about paging.
 
     Attributes:
         rows: a JSON array, as bytes.
@@ -205,7 +205,8 @@ def read_page(
     if not rows.startswith(b"["):
         raise ContractBroken(f"`{rows_field}` is {kind_of(rows)}, not an array")
     page = _page(rows, reader, reader.read(rows))
-    return replace(page, form=form), members
+    page.form = form
+    return page, members
 
 
 def _has_error(body: bytes) -> bool:

@@ -136,12 +136,14 @@ class V1Cursor:
         page, members = read_page(
             body, self._rows_field, "hasMore", "nextCursor", reader=self.reader
         )
-        return self._with_paging(page, members["hasMore"], members["nextCursor"])
+        self._read_paging(page, members["hasMore"], members["nextCursor"])
+        return page
 
-    def _with_paging(self, page: PageBody, has_more: bytes, cursor: bytes) -> PageBody:
+    def _read_paging(self, page: PageBody, has_more: bytes, cursor: bytes) -> None:
         if has_more not in (b"true", b"false"):
             raise ContractBroken(f"`hasMore` is {kind_of(has_more)}, not a boolean")
-        return replace(page, has_more=has_more == b"true", cursor=_cursor(cursor))
+        page.has_more = has_more == b"true"
+        page.cursor = _cursor(cursor)
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator. Raises TailMismatch where the list does not continue at `start`."""
@@ -275,10 +277,10 @@ class SinglePage(V1Cursor):
         """The only request."""
         return Request({})
 
-    def _with_paging(self, page: PageBody, has_more: bytes, cursor: bytes) -> PageBody:
+    def _read_paging(self, page: PageBody, has_more: bytes, cursor: bytes) -> None:
         # The interface shows neither here: any value that is not that of a last page is a hint at further rows.
         is_last = has_more in (b"", b"null", b"false") and cursor in (b"", b"null", b'""')
-        return replace(page, has_more=not is_last)
+        page.has_more = not is_last
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""
