@@ -83,7 +83,8 @@ class OrderTail:
     """
 
     def __init__(self, settings: PublicV1Settings, *, is_wanted: bool) -> None:
-        self._settings, self._is_wanted = settings, is_wanted
+        self._settings = settings
+        self._is_wanted = is_wanted
         self._saved: _SavedCursor | None = None
         self._reason = "nothing was pulled before"
 
@@ -91,16 +92,14 @@ class OrderTail:
         """Finds where the orders of a published warehouse can be continued."""
         if not self._is_wanted:
             return
-        self._saved, whole, self._reason = (
-            _saved(warehouse),
-            last_reads(warehouse).get(ORDER.name),
-            "",
-        )
+        self._saved = _saved(warehouse)
+        self._reason = ""
+        whole = last_reads(warehouse).get(ORDER.name)
         if whole is None or self._saved is None:
             self._reason = "no whole read of the orders has left a cursor"
-        elif (
-            not timedelta() <= now - whole.ended_at < timedelta(days=self._settings.whole_read_days)
-        ):
+            return
+        age_max = timedelta(days=self._settings.whole_read_days)
+        if not timedelta() <= now - whole.ended_at < age_max:
             self._reason = f"the last whole read ended at {whole.ended_at:%Y-%m-%d %H:%M} UTC"
 
     def objection(self, organization: str | None) -> str:
@@ -142,7 +141,8 @@ class OrderTail:
         """
         if not self._is_wanted:
             return read(None)
-        reason, observed = self.objection(organization()), ""
+        reason = self.objection(organization())
+        observed = ""
         if self._saved is not None and not reason:
             try:
                 return read(self._saved.position)
@@ -171,17 +171,16 @@ class OrderTail:
             counts: of its rows compared with the raw ones.
             organization: of the key; None where it is not known.
         """
-        owner, saved = self._owner(organization), _saved(build)
-        is_newest_last = (
-            saved.is_newest_last if saved is not None and saved.owner == owner else None
-        )
-        if walked.is_whole:
-            shown = _is_newest_last(build, walked, counts)
-            if shown is not None:
-                is_newest_last = shown
-                walked.observations[
-                    "order_sequence", f"new orders are {'' if shown else 'not '}listed last"
-                ] += 1
+        owner = self._owner(organization)
+        saved = _saved(build)
+        is_newest_last = None
+        if saved is not None and saved.owner == owner:
+            is_newest_last = saved.is_newest_last
+        shown = _is_newest_last(build, walked, counts) if walked.is_whole else None
+        if shown is not None:
+            is_newest_last = shown
+            seen = "new orders are listed last" if shown else "new orders are not listed last"
+            walked.observations["order_sequence", seen] += 1
         build.execute("DELETE FROM ops.order_cursor")
         if walked.position is not None:
             position = dict(zip(_POSITION, astuple(walked.position), strict=True))

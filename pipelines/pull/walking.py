@@ -65,12 +65,11 @@ def known_list(
 ) -> KnownList:
     """What a published warehouse has of a list; hashes of ids are written into the folder.
 
-    Fields are known of an undocumented record, ids of a list that is read by a cursor or whose `total` is wrong. Of a
-    list that is refreshed, only names, declared kinds and ids are.
+    Fields are known for an undocumented record, ids for a list that is read by a cursor or whose `total` is wrong. For
+    a list that is refreshed, only names, declared kinds and ids are kept.
     """
-    known = KnownList(
-        known_gap=0 if is_refreshed else int(last_observed(warehouse, f"{name}_total_gap") or 0)
-    )
+    gap = None if is_refreshed else last_observed(warehouse, f"{name}_total_gap")
+    known = KnownList(known_gap=int(gap or 0))
     if not RECORDS[name].fields:
         known["names"] = field_names(warehouse, name)
         known["kinds"] = kept_kinds(warehouse, name, is_refreshed=is_refreshed)
@@ -125,7 +124,8 @@ class ListWalks:
         if self.targets.whoami is not None:
             families["public_v1"] = None
         clients = {family: self.targets.client(family, self.stop) for family in families}
-        pool, merger = ThreadPoolExecutor(len(names) + 2, "walk"), ThreadPoolExecutor(1, "merge")
+        pool = ThreadPoolExecutor(len(names) + 2, "walk")
+        merger = ThreadPoolExecutor(1, "merge")
         imports = pool.submit(import_loader)
         whoami = pool.submit(_organization, clients.get("public_v1"))
         organization = partial(_result, whoami, time.monotonic() + WHOAMI_WAIT_S)
@@ -162,27 +162,27 @@ class ListWalks:
     ) -> ListResult:
         read = partial(self._read, name, client)
         with warehouse_errors(self.build.path.parent):
-            return (
-                read(None)
-                if self.tail is None or name != ORDER.name
-                else self.tail.read(read, organization)
-            )
+            if self.tail is None or name != ORDER.name:
+                return read(None)
+            return self.tail.read(read, organization)
 
     def _read(self, name: str, client: Client, start: CursorPosition | None) -> ListResult:
         """Walks a list from its first page or from `start` on. What a killed run has read is not requested again."""
-        settings, path = self.targets.settings(LISTS[name].family), self.build.path
-        source = {"host": settings.base_url, "environment": settings.environment}
+        settings = self.targets.settings(LISTS[name].family)
         identity: dict[str, str | int] = {
-            **source,
+            "host": settings.base_url,
+            "environment": settings.environment,
             "list": name,
             "limit": settings.page_limit,
             "version": __version__,
         }
-        key = str(getattr(settings, setting)) if (setting := RECORDS[name].key_setting) else ""
+        key_setting = RECORDS[name].key_setting
+        key = str(getattr(settings, key_setting)) if key_setting else ""
         options = WalkOptions(
             settings.page_limit, self.sweeps, key=key, **self.known.get(name, KnownList())
         )
         place = name if start is None else f"{name}-tail"
+        path = self.build.path
         published_at = path.stat().st_mtime if path.exists() else 0.0
         spool = SpoolFolder(
             self.build.spools / place, identity, settings.api_key.reveal(), published_at
@@ -199,7 +199,8 @@ def _merge_as_walked(
 
     A long list is merged as soon as it is walked, with the lists that wait; the others are when the last one is.
     """
-    pending, unmerged = set[Future[Any]](walks), list(walks)
+    pending: set[Future[Any]] = set(walks)
+    unmerged = list(walks)
     while pending:
         done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in done:

@@ -111,7 +111,7 @@ class Accepted:
 
     @classmethod
     def read(cls, at: datetime) -> Self:
-        """Those of the project. Raises UsageError, see `read_acceptances`."""
+        """Reads the acceptances of the project. Raises UsageError, see `read_acceptances`."""
         return cls(read_acceptances(accepted_file()), at)
 
     def severity_sql(self) -> str:

@@ -114,7 +114,7 @@ class AcceptedChanges:
 
     @classmethod
     def read(cls) -> Self:
-        """Those of the project.
+        """Reads the changes that were accepted in the project.
 
         Raises:
             UsageError: the file is not valid, or others can write to it; the message names the entry.

@@ -35,7 +35,7 @@ from orderbridge.sources.settings import own_path, warehouse_path
 
 SCHEMAS: Final = ("raw", "reconciled", "ops")
 STORAGE_VERSION: Final = "v1.2.0"
-"""Of the published file: the oldest that DuckDB 2 writes, so that clients from DuckDB 1.2 on open it."""
+"""The format of the published file: the oldest that DuckDB 2 writes, so that clients from DuckDB 1.2 on open it."""
 _NO_EXTENSIONS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -46,7 +46,7 @@ _BUILD_CONFIG: Final[dict[str, Any]] = {
     **_NO_EXTENSIONS,
 }
 _UNUSABLE_CHARACTERS: Final = "'%?\\"
-"""In a path, these would get into dlt's SQL and URLs, where they have another meaning."""
+"""A path with one of these cannot be used: in SQL and URLs of dlt they have another meaning."""
 _UNTOUCHED: Final = "The published warehouse is untouched."
 _SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {_UNTOUCHED}"
 _LOCATION_HINT: Final = (

@@ -1,10 +1,10 @@
 """The values of each column of the raw tables, counted at every whole read of a list.
 
 In: a build whose raw tables were just merged. Out: `ops.column_values`, the columns and child tables that had values
-and have none, and the columns whose values jumped. No value is kept but the least and the largest of numbers and
-dates. A read is compared with the last one and the oldest one of a month, but for those that had jumped themselves,
-and those from before a jump that a person accepted. The new and changed rows of a pull are judged by themselves as
-well: `recent_values`.
+and have none, and the columns whose values jumped. Of the values themselves, only the least and the largest number or
+date of a column are kept. A read is compared with the one before and with the oldest one of the last 30 days. Reads
+whose values had jumped are left out, and so are those before a jump that a person accepted. The new and changed rows of
+a pull are judged by themselves as well: `recent_values`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.extract.result import ListResult
 
 HAD_MIN: Final = 5
-"""Values that a column must have had to be missed, or half as many as there are records: rare ones go with orders."""
+"""A column is missed if it had this many values, or values in half of the records: rarer ones go with their orders."""
 JUMP_MIN: Final = 20
-"""Values that a column must have had, or lost, for a jump: in fewer, chance moves shares far."""
+"""Values that a column must have had, or lost, for a jump: the shares of fewer values move far by chance."""
 JUMP_FACTOR: Final = 2
 SCALE_FACTOR: Final = 10
 """Least factor by which shares and different values fall, and by which all numbers change, in a jump."""

@@ -213,7 +213,7 @@ def kept_kinds(
 ) -> KeptKinds:
     """What is known of each place of a list, by its path, but of those whose change was accepted since.
 
-    Of a list that is refreshed, only what a person has declared counts.
+    For a list that is refreshed, only kinds that a person has declared count.
 
     Raises:
         UsageError: see `declared_kinds`.

@@ -57,7 +57,7 @@ class NewFindings:
 
     @property
     def text(self) -> str:
-        """In words, without an id of a record."""
+        """The finding in words, without an id of a record."""
         return f"{self.severity} {self.entity}.{self.rule}: {self.detail or self.findings}"
 
 

@@ -41,7 +41,7 @@ _KINDS: Final[dict[str, tuple[ChangeKind, str]]] = {
 }
 """By the kind of an observation, that of the change and its words."""
 _ALWAYS_OBSERVED: Final = (FOUND, _TYPE, _VALUE)
-"""Of these each pull has some: the first time that a list is observed is not news."""
+"""Every pull observes some of these: they are news only if an earlier pull observed the list."""
 _SEEN: Final = """
     WITH pull AS (SELECT max(rowid) AS n FROM ops.runs WHERE command IN ('pull', 'run') AND ended_at <= $as_of),
     seen AS (

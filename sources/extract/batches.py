@@ -60,7 +60,7 @@ class BatchDecoder:
 
     @property
     def version(self) -> int:
-        """Of the types, which every value that does not fit widens."""
+        """The version of the types: each value that does not fit widens them, which makes another version."""
         return 0 if self._inferred is None else self._inferred.version
 
     def look_at(self, page: Page) -> None:

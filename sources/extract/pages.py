@@ -27,7 +27,7 @@ from orderbridge.sources.settings.sections import CursorAfterEnd, EmptyArray
 NOT_JSON: Final = "the response is not a complete JSON object"
 ROWS_MAX: Final = 200_000
 VALUES_MAX: Final = 20 * ROWS_MAX
-"""Of one page. A value in memory takes up to a hundred times the bytes that it has in a body."""
+"""The most values of one page. A value in memory takes up to a hundred times the bytes that it has in a body."""
 ERROR_FIELDS: Final = ("error", "errors", "message")
 """Members of an error body: those of the interface's shapes, and what a failing back end writes."""
 EMPTY_ARRAY: Final = "empty_array"

@@ -15,9 +15,9 @@ from orderbridge.sources.extract.result import SWEEPS_MAX, Sweep
 SECOND_SIZE: Final = 0.61
 """Page size of the second sweep, as a share of the first: their page boundaries rarely coincide."""
 SMALL: Final = 10
-"""Up to here a page size is tried although page 1 had fewer rows."""
+"""Page sizes up to this one are tried even if page 1 had fewer rows."""
 MAXIMUM_UNIT: Final = 100
-"""Platforms page to a maximum that is a multiple of it."""
+"""A platform that lists no more than a maximum of rows has a maximum that is a multiple of this."""
 _ASSUMED_ENDS: Final = {
     "full": ("the end is assumed after a full page",),
     "single": ("the end is assumed after a single page",),

@@ -45,7 +45,7 @@ DIGEST_COST = 2**12
 
 _RUN: Final = "run-"
 _HEADER: Final = struct.Struct("<4sIIII")
-"""Of a frame: magic, bytes of the label, of the packed body, crc32, bytes of the body."""
+"""The header of a frame: magic, bytes of the label and of the packed body, crc32, bytes of the body."""
 _MAGIC: Final = b"OBS2"
 _CODEC: Final = pa.Codec("zstd", 1)
 """An eighth of the size: compressing takes less time than writing the rest would."""
@@ -164,7 +164,7 @@ class SpoolFolder:
         return is_same and is_fresh and is_usable
 
     def _digest(self, salt: str) -> str:
-        """Of identity and key; slow to guess."""
+        """A digest of identity and key, from which the key is slow to guess."""
         return hashlib.scrypt(
             self._identity.encode(), salt=bytes.fromhex(salt), n=DIGEST_COST, r=8, p=1
         ).hex()

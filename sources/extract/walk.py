@@ -54,7 +54,8 @@ from orderbridge.sources.settings import http_settings
 
 RESTARTS_MAX: Final = 3
 CURSOR_SWEEPS_MAX: Final = 2
-"""A list that is read by a cursor is read again where ids occur twice: in both sweeps, or only while it changed."""
+"""Sweeps over a list that is read by a cursor. The second shows whether an id occurs twice in the list, or occurred
+twice in the first only because the list changed meanwhile."""
 log = logging.getLogger("orderbridge.walk")
 
 
@@ -138,7 +139,7 @@ class _ListWalk:
         self._inferred = self._new_schema()
         self._result = ListResult(self._record.name)
         self._rows: list[SweepRows] = []
-        """Of each sweep of `_result`."""
+        """The rows of each sweep of `_result`."""
 
     def run(self, progress: Progress) -> ListResult:
         result = self._result
@@ -163,7 +164,7 @@ class _ListWalk:
         else:
             self._read_tail(self._start, progress)
         self._spools.finish()
-        # its end is known now
+        # Now the total is known.
         pages = result.total("pages")
         progress(result.resource, pages, result.distinct, result.distinct, len(result.sweeps))
 
@@ -284,14 +285,14 @@ class _ListWalk:
                     f"limit {sweep.limit} was rejected with status {error.status}: no further sweep"
                 )
                 return
-            if self._is_decided(sweep, paginator):
+            if self._decide(sweep, paginator):
                 return
             first_page = None
             if isinstance(paginator, LegacyPages) and not paginator.is_page_0_larger:
                 first_page = paginator.first_page
 
-    def _is_decided(self, sweep: Sweep, paginator: Paginator) -> bool:
-        """Whether the list is proven (`is_agreed`), or no further sweep could prove it."""
+    def _decide(self, sweep: Sweep, paginator: Paginator) -> bool:
+        """Decides whether the list is proven (`is_agreed`), or no further sweep could prove it: then True."""
         if isinstance(paginator, LegacyPages) and paginator.is_page_0_unknown:
             return True
         if self._is_paged and sweep.number > 1 and have_equal_pages(self._result.sweeps):
@@ -412,7 +413,7 @@ class _ListWalk:
         self._use(self._rows[-1:] if result.is_agreed else self._rows)
         result.evidence += map(evidence_of, sweeps)
         result.evidence += self._reasons()
-        if not self._is_total_explained(is_proven=is_proven):
+        if not self._explain_total(is_proven=is_proven):
             listed = result.distinct + len(result.quarantined)
             result.cut = cut_in_words(sweeps, listed, self._options.known_gap)
         log.debug("%s: %s", result.resource, result.verdict)
@@ -432,8 +433,12 @@ class _ListWalk:
             return ["the last two sweeps agree"]
         return ["the last sweep has each id once, and all ids before it"]
 
-    def _is_total_explained(self, *, is_proven: bool) -> bool:
-        """Whether the list is proven, or `total` differs from it as all sweeps confirm. Records a difference."""
+    def _explain_total(self, *, is_proven: bool) -> bool:
+        """Records by how many rows `total` differs: as known, or as all sweeps confirm for the next walk.
+
+        Returns:
+            Whether the list is proven, or the difference is known or confirmed.
+        """
         sweeps = self._result.sweeps
         if is_proven and self._options.known_gap:
             self._record_gap(sweeps[-1].gap, "as earlier reads confirmed")

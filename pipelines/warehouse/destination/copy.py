@@ -41,7 +41,7 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import WarehouseSettings, load_dlt
 
 MEMORY: Final = "1GB"
-"""Of DuckDB, to find what changed: enough for four million keys; with more it uses the disk."""
+"""What DuckDB may use to find what changed. It is enough for four million keys; for more it uses the disk."""
 _DATABASE_EXTRAS: Final = ("postgres", "bigquery", "snowflake")
 """Extras that bring the driver of the destination of that name."""
 

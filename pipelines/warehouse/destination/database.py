@@ -93,7 +93,7 @@ class Database:
         return self.pipeline.sql_client()
 
     def credentials(self) -> Any:  # noqa: ANN401 # of dlt, which does not type its parts
-        """Those of dlt's settings of the destination."""
+        """The credentials in dlt's settings of the destination."""
         return self.pipeline.destination_client().config.credentials
 
     def duckdb_file(self) -> Path | None:

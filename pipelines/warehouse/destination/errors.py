@@ -23,7 +23,7 @@ _HINT: Final = "Check its address and credentials in .dlt/secrets.toml, and its 
 _REFUSED_HINT: Final = "The database refused a statement: look at what the message names."
 _CREDENTIALS: Final = re.compile(r"(://)\S*@|(password\s*=\s*)\S+", re.IGNORECASE)
 destination_settings: Final = partial(without_settings, "destination", "credentials", "bucket_url")
-"""Of dlt's settings those of destinations: others, of other pipelines, would change names, types and columns."""
+"""Only the settings of destinations are left to dlt: those of other pipelines would change names, types and columns."""
 _VALUE_ERRORS: Final = ("DataError", "IntegrityError")
 """Errors of databases whose texts hold values of rows."""
 _FILE_ERRORS: Final = {

@@ -19,7 +19,7 @@ from orderbridge.sources.errors import PlatformError
 from orderbridge.sources.urls import is_loopback
 
 SqlClient = Any
-"""Of dlt, which does not type it."""
+"""A client of dlt, which gives it no type."""
 ColumnTypes = dict[str, str]
 """Quoted names of columns → types, in order."""
 
