@@ -17,9 +17,17 @@ from orderbridge.sources.files.records import is_blank, reader
 MAX_FOOTNOTES: Final = 20
 _DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")
 """A delimiter of any kind, not a comma of prose or of a number."""
+_RECORDS: Final = (
+    "(?:rows?|records?|filas?|registros?|zeilen?|datens(?:ä|ae)tze?|lignes?|enregistrements?|righe|linhas?|registos?"
+    "|artículos|articles|artikel|articoli|artigos|items|clientes?|kunden|clients|clienti|customers)"
+)
 _CLOSING: Final = re.compile(
     r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,}"
-    r"|\d+ (?:rows?|filas?|registros?|records?|zeilen?|lignes?|righe|linhas?))\b",
+    r"|(?:anzahl|numero|número|nombre|number|n\.?[ºo°])\W+(?:(?:de|di|of|d)\W+)?"
+    + _RECORDS
+    + r"|\d+ "
+    + _RECORDS
+    + r")\b",
     re.IGNORECASE,
 )
 MIN_ALIKE: Final = 50

@@ -28,13 +28,18 @@ _MAGIC: Final = (
 )
 _MARKUP: Final = (b"<!doctype html", b"<html", b"<table", b"<?xml", b"<meta", b"<head")
 _ENCODED: Final = (
-    (re.compile(rb"=C3=[89AB][0-9A-F]"), "quoted-printable, as e-mails are"),
     (
-        re.compile(rb"(?m)^(?!.*://).*%C3%[89AB][0-9A-F]"),
+        re.compile(rb"=[89A-F][0-9A-F]"),
+        re.compile(rb"=(?![0-9A-F]{2}|\r?\n|$)"),
+        "quoted-printable, as e-mails are",
+    ),
+    (
+        re.compile(rb"(?m)^(?!.*://).*%[C-F][0-9A-F]"),
+        re.compile(rb"%(?![0-9A-F]{2})"),
         "percent-encoded, as addresses of pages are",
     ),
 )
-"""How the accented letters of a text may be written in ASCII."""
+"""How the accented letters of a text may be written in ASCII, and what such a text does not have."""
 _ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0"
 _OLE_BYTES: Final = 64 << 20
@@ -106,11 +111,10 @@ def check_kind(source: InputFile) -> None:
             f"{source.name} is not a table: a spreadsheet program made it while the file is open there",
             f"Use the file itself: {_locked(source.name)}",
         )
-    for pattern, what in _ENCODED:
-        if source.head.isascii() and pattern.search(source.head):
-            raise UsageError(
-                f"{source.name} is {what}", "Decode it, or export the table again as UTF-8."
-            )
+    for letter, other, what in _ENCODED if source.head.isascii() else ():
+        if letter.search(source.head) and not other.search(source.head):
+            cure = "Decode it, or export the table again as UTF-8."
+            raise UsageError(f"{source.name} is {what}", cure)
     kind = _kind(source.file, source.head)
     if kind is not None:
         raise UsageError(f"{source.name} is {kind[0]}, not a CSV or .xlsx file", kind[1])

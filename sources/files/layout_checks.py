@@ -35,7 +35,7 @@ MAX_BROKEN: Final = 2
 _SPACED: Final = re.compile(r"\S(?: {2,})\S")
 _OTHER_MARKS: Final = re.compile(r"[^,;|\t][,;|\t]+$")
 MAX_NUMBERED: Final = 20
-_LINE_NUMBER: Final = re.compile(r"0*(\d+)[: \t]")
+_LINE_NUMBER: Final = re.compile(r"\s*0*(\d+)[: \t]")
 _LINE_MARK: Final = re.compile("(?:[+>]|\x1b\\[|ï»¿)")
 """What a program that compares, quotes, prints or converts a text puts before its lines."""
 _MAY_BE_NAME: Final = re.compile(r"[1-9]\d{0,3}|[^\W\d_]+\d")
@@ -65,7 +65,10 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     _check_extra_name(header, rows)
     _check_table_beside(header, rows)
     _check_words_repeat(header, rows, width, is_first=is_first)
-    return _is_row(header, types, rows, is_first=is_first)
+    if _is_row(header, types, rows, is_first=is_first):
+        return True
+    _check_value_name(header, types)
+    return False
 
 
 def check_single_column(sample: str) -> None:
@@ -344,6 +347,23 @@ def _check_words_repeat(
             f"line {header.line} may be a row, not column names: a row has the same text in one of the columns",
             "",
             choice_of_lines(*([header.line, 0] if is_first else [header.line])),
+        )
+
+
+def _check_value_name(header: Record, types: Sequence[str]) -> None:
+    """A number or date as in the column below it, beside names, has taken the place of a name."""
+    names = [name.strip() for name in header.cells or ()]
+    own = list(map(type_of, names))
+    alike = [
+        name
+        for name, kind, usual in zip(names, own, types, strict=False)
+        if kind in VALUES and kind == usual and not _MAY_BE_NAME.fullmatch(name)
+    ]
+    if len(alike) == 1 and 2 * own.count("text") > len(own) > 2:
+        raise Unclear(
+            f"line {header.line}, the header, has a number, date or address in place of a name",
+            f"Write the name of the column in line {header.line}.",
+            {"the names are right": {"header_row": header.line}},
         )
 
 

@@ -131,6 +131,10 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
     *((f"{start}Código;Nombre;PVP{end}\n{start}A1;Perno;1,50{end}\n{start}A2;Clavo;2,50{end}\n", "",
        {"error": "line 1, the header, begins or ends with what is no name"})
       for start, end in (("+", ""), ("> ", ""), ("\x1b[32m", ""), ("ï»¿", ""), ("", ",,,"))),
+    *((f"Código;{name};PVP\nA1;28001;1,50\nA2;08002;2,50\n", "",
+       {"error": "has a number, date or address in place of a name … --header-row 1"} if is_asked else {"header": (1,)})
+      for name, is_asked in (("28003", True), ("2025", False), ("CP", False))),
+    ("     1 Código;PVP\n     2 A1;1,50\n     3 A2;2,50\n", "", {"error": "begins or ends with what is no name"}),
     ("1: Código;PVP\n2: A1;1,50\n3: A2;2,50\n", "", {"error": "begins or ends with what is no name"}),
     ("1 Código;PVP\n3 A1;1,50\n2 A2;2,50\n", "", {"header": (1,)}),
     # columns of a fixed width
@@ -249,6 +253,9 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
           "\n12 345")))),
     *((f"{PEOPLE}{last}\n", "", {"rows": [2, 3], "rejected": "", "footnotes": lines})
       for last, lines in (("\nPrecios sin IVA, salvo error", (5,)), ("Total: 1.234,50", (4,)), ("Fin", (4,)),
+                          *((text, (4,)) for text in ("Anzahl Datensätze: 2", "2 registos", "Numero di record: 2",
+                                                      "Nombre d'enregistrements : 2")),
+
                           ("\nListado;;;", (5,)), ("\nNota\nVálido hasta mayo", (5, 6)), ("\n;;;\nNota", (6,)))),
     ("code;name\nA1;Ana\nA2;Eva\n\nLeo;\n", "", {"rows": [2, 3, 5], "footnotes": ()}),
     ('a;b\n1;2\n3;"x\n\nTotal"\n', "", {"cells": [("1", "2"), ("3", "x\n\nTotal")]}),

@@ -256,6 +256,7 @@ def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_wha
         (b"\x1f\x8b\x08\0", "compressed … Unpack"),
         (b"  <html><table>", "HTML or XML"),
         (b"code;name\nA1;Tub=C3=B3n\n", "is quoted-printable … Decode it"),
+        (b"code;name\nA1;Tub=F3n =3D 1=\n2\n", "is quoted-printable … Decode it"),
         (b"code;name\nA1;Tub%C3%B3n\n", "is percent-encoded … Decode it"),
         (BASIC.encode("utf-16-le"), "a binary file … --encoding utf-16-le"),
     ],
