@@ -14,7 +14,7 @@ from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
 from orderbridge.pipelines.desk.imports import DeskImport, ImportRow, corrections, import_row
 from orderbridge.pipelines.desk.plans import Document, PlanPage, plan_page
 from orderbridge.pipelines.desk.progress import Progress, progress_of
-from orderbridge.pipelines.desk.questions import answer_label
+from orderbridge.pipelines.desk.questions import answer_label, asked_words
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
@@ -182,4 +182,5 @@ def _question_text(question: Mapping[str, Any], topic: str, texts: Texts) -> str
     values = {name: str(value) for name, value in (question.get("values") or {}).items()}
     if topic == _LOOKUP_TOPIC:
         values["file"] = Path(values["file"]).name
-    return texts.or_own(f"page.ask.{topic}", texts.known(str(question["text"])), **values)
+    own = asked_words(str(question["id"]), str(question["text"]), texts)
+    return texts.or_own(f"page.ask.{topic}", own, **values)

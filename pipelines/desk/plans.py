@@ -23,7 +23,7 @@ _VARIANT: Final = re.compile("products/(?P<product>[^/]+)/variants/(?P<variant>[
 _DECIDED_BY: Final = {"plan_note.stock": "sources.legacy.stock_semantics"}
 """The question that decides what a note of a plan is about."""
 _CORRECTABLE: Final = ("rejected",)
-_ON_THE_PAGE: Final = ("again", "wait", "correct", "compare")
+_ON_THE_PAGE: Final = ("again", "wait", "correct", "compare", "answer", "answer_one")
 """Next steps for which the page has a button or a table."""
 
 Document = Mapping[str, Any]
@@ -326,7 +326,9 @@ def _reason(one: Document, texts: Texts) -> Reason:
     return Reason(
         outcome=outcome,
         outcome_words=_outcome(outcome, texts, one["lines"]),
-        words=problems_in(texts, str(one["code"]), str(one["words"])),
+        words=texts.or_own(
+            f"plan.why.{outcome}", problems_in(texts, str(one["code"]), str(one["words"]))
+        ),
         lines=one["lines"],
         rows=rows[:ROWS_MAX],
         hidden=max(0, one["lines"] - len(rows[:ROWS_MAX])),

@@ -16,6 +16,7 @@ from orderbridge.pipelines.questions.findings import NOT_FINE
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.pairs import PREFIX as PAIR
 from orderbridge.pipelines.questions.pairs import pair_of
+from orderbridge.pipelines.questions.writes import PREFIX as WRITE
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.reviews import doubtful_pairs
 from orderbridge.transforms.questions import Choice, table_of, table_text
@@ -133,7 +134,7 @@ def question_rows(asked: Iterable[AskedQuestion], texts: Texts) -> list[Question
             language=text_language(one, texts),
             state=one.state,
             state_words=texts(f"state.{one.state}"),
-            now=_now(one),
+            now=_now(one, texts),
             href=f"/question?id={quote(one.id, safe='')}",
             kind=_KINDS.get(one.id.partition(":")[0], "meaning"),
         )
@@ -187,9 +188,14 @@ def table_answer(rows: Iterable[tuple[str, str]]) -> str:
 
 def asked_text(one: AskedQuestion, texts: Texts) -> str:
     """What is asked, in the language of the page where it is known."""
-    return (
-        one.text if texts.language == "en" else texts.or_own(_text_code(one), texts.known(one.text))
-    )
+    return asked_words(one.id, one.text, texts)
+
+
+def asked_words(question: str, text: str, texts: Texts) -> str:
+    """The text of a question: by the setting that it asks for, or by the kind of those asked in the same words."""
+    if texts.language == "en":
+        return text
+    return texts.or_own(f"asked.{question.partition(':')[0]}", texts.known(text))
 
 
 def text_language(one: AskedQuestion, texts: Texts) -> str:
@@ -197,15 +203,11 @@ def text_language(one: AskedQuestion, texts: Texts) -> str:
     return "en" if texts.language != "en" and asked_text(one, texts) == one.text else ""
 
 
-def _text_code(one: AskedQuestion) -> str:
-    """The code of the text: the setting that is asked for, or the kind of those asked in the same words."""
-    return f"asked.{one.id.partition(':')[0]}"
-
-
-def _now(one: AskedQuestion) -> str:
-    if one.state == "open":
-        return one.reason or one.proposal or ""
-    return one.reason or one.value or ""
+def _now(one: AskedQuestion, texts: Texts) -> str:
+    used = (one.proposal if one.state == "open" else one.value) or ""
+    if one.reason or one.id != _STATUSES:
+        return one.reason or used
+    return ", ".join(f"{value}: {texts(f'class.{of}')}" for value, of in table_of(used).items())
 
 
 def _choice(question: AskedQuestion, choice: Choice, texts: Texts) -> ChoiceRow:
@@ -215,7 +217,7 @@ def _choice(question: AskedQuestion, choice: Choice, texts: Texts) -> ChoiceRow:
     return ChoiceRow(
         value=choice.value,
         label=answer_label(question.id, choice.value, texts),
-        evidence=_parts(choice),
+        evidence=() if question.id.startswith(WRITE) else _parts(choice),
         mark=texts(mark) if mark else "",
         is_checked=is_used or is_proposed,
     )

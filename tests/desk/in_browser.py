@@ -165,6 +165,57 @@ def test_each_page_at_200_percent_and_in_the_dark(
         person.is_accessible()
 
 
+def test_articles_take_their_ids_from_a_second_file_and_an_unknown_outcome_is_ended(
+    project: Bridge, opened: Callable[..., Person]
+) -> None:
+    person = opened(project)
+    person.drop(write(project, "SKU;Precio\r\n00038;19,99\r\n", "art.csv"), "variants", "Check")
+    assert "which is required" in person.text
+    person.is_accessible()
+    second = write(project, "productId;variantId;SKU\r\n1;1001;00038\r\n", "ids.csv")
+    person.find("details[open] input[type=file]").send_keys(second)
+    person.press("Add this file")
+    person.is_accessible()
+    person.find("input[value=yes]").click()
+    person.press("Answer")
+    assert "product 1, variant 1001" in person.text
+    project.platform.set_faults({"lost_answer": 1.0})
+    person.press("Send one")
+    project.platform.set_faults({})
+    assert "not finished" in person.find("h1").text
+    person.is_accessible()
+    person.go("/")
+    assert "unknown outcome" in person.text
+    person.is_accessible()
+    person.find("section.next a.button").click()
+    while asked := person.driver.find_elements(By.PARTIAL_LINK_TEXT, "take effect"):
+        asked[0].click()
+        person.is_accessible()
+        person.find("input[value=landed]").click()
+        person.press("Answer")
+    person.go("/")
+    assert "unknown outcome" not in person.text
+
+
+def test_a_match_is_decided_by_two_records_side_by_side(
+    shop: Bridge, opened: Callable[..., Person]
+) -> None:
+    sql = "SELECT full_name, phone_digits FROM reconciled.customers ORDER BY 1 LIMIT 1"
+    ((name, phone),) = shop.rows(sql)
+    text = f"Codigo;Nombre;Correo;Telefono\r\n990001;{name};otro@example.com;{phone}\r\n"
+    assert shop.command("reconcile", "--erp-customers", write(shop, text, "erp.csv")).code == 0
+    person = opened(shop)
+    person.go("/questions")
+    person.driver.find_element(By.PARTIAL_LINK_TEXT, "the same").click()
+    person.is_accessible()
+    assert str(name) in person.find("table.pair").text
+    person.find("input[value=different]").click()
+    person.press("Answer")
+    reviewed = (shop.folder / ".dlt" / "reviewed.csv").read_text()
+    assert "code 990001 = " in reviewed
+    assert ";reject;" in reviewed
+
+
 def test_statuses_are_decided_in_their_lists(shop: Bridge, opened: Callable[..., Person]) -> None:
     person = opened(shop)
     person.go("/questions")
