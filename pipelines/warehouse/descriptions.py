@@ -84,17 +84,17 @@ def table_description(schema: str, table: str) -> str:
 def column_description(schema: str, table: str, column: str) -> str:
     """What a column holds, by the dictionary or else by the interface; empty for one that neither describes."""
     if _is_undocumented_field(schema, table, column):
-        return _UNDOCUMENTED.format(
-            "orders" if schema == "reconciled" else table.partition("__")[0]
-        )
+        name = "orders" if schema == "reconciled" else table.partition("__")[0]
+        return _UNDOCUMENTED.format(name)
     if column.endswith("_position"):
         return f"position of the row in {table.rpartition('__')[0]} that it belongs to"
     dictionary = _dictionary()
-    text = dictionary["exceptions"].get(f"{schema}.{table}.{column}") or dictionary["columns"].get(
-        column
-    )
+    own_text = dictionary["exceptions"].get(f"{schema}.{table}.{column}")
+    text = own_text or dictionary["columns"].get(column)
+    if text:
+        return str(text)
     field = _field(table, column) if schema == "raw" else None
-    return text or (field.meaning if field else "")
+    return field.meaning if field is not None else ""
 
 
 def _is_undocumented(name: str) -> bool:
@@ -120,16 +120,15 @@ def _is_undocumented_field(schema: str, table: str, column: str) -> bool:
 
 def column_source(table: str, column: str) -> str:
     """The field of the interface that a raw column is filled from; empty for columns of this project."""
-    if (field := _field(table, column)) is None:
+    field = _field(table, column)
+    if field is None:
         return ""
     name, _, child = table.partition("__")
     where = f"{child}[].{field.name}" if child else field.name
-    meaning = (
-        f" ({field.meaning})"
-        if field.meaning not in ("", column_description("raw", table, column))
-        else ""
-    )
-    return f"{where} of {LISTS[name].verb} {LISTS[name].path}{meaning}"
+    source = f"{where} of {LISTS[name].verb} {LISTS[name].path}"
+    if field.meaning in ("", column_description("raw", table, column)):
+        return source
+    return f"{source} ({field.meaning})"
 
 
 def _field(table: str, column: str) -> Field | None:
@@ -137,29 +136,25 @@ def _field(table: str, column: str) -> Field | None:
     fields = RECORDS[name].fields if name in RECORDS else ()
     if child:
         fields = next((field.fields for field in fields if snake(field.name) == child), ())
-    return next(
-        (
-            field
-            for field in fields
-            if snake(field.name) == column and (field.type != "array" or field.items)
-        ),
-        None,
-    )
+    for field in fields:
+        is_column = field.type != "array" or field.items
+        if is_column and snake(field.name) == column:
+            return field
+    return None
 
 
 def write_comments(build: duckdb.DuckDBPyConnection) -> None:
     """Describes the tables, views and columns of a build; tables of earlier runs get the texts of this version."""
     statements = []
     assumed = assumed_columns(build)
-    for schema, table, column, kind, comment in build.execute(
-        _COMMENTED, [list(DESCRIBED_SCHEMAS)]
-    ).fetchall():
+    described = build.execute(_COMMENTED, [list(DESCRIBED_SCHEMAS)]).fetchall()
+    for schema, table, column, kind, comment in described:
+        is_table = column is None
         text = (
-            table_description(schema, table)
-            if column is None
-            else column_comment(schema, table, column)
+            table_description(schema, table) if is_table else column_comment(schema, table, column)
         )
-        if marks := assumed.get(f"{schema}.{table}.{column}"):
+        marks = assumed.get(f"{schema}.{table}.{column}")
+        if marks:
             text = f"{text} {MARK} assumed, not confirmed: {', '.join(marks)}"
         if text and text != comment:
             name = sql_name(*filter(None, (schema, table, column)))

@@ -126,28 +126,31 @@ class _Recovery:
         kinds: Mapping[str, ColumnKind],
         keys: Keys,
     ) -> None:
-        self._build, self._walked, self._names, self._kinds = build, walked, names, kinds
+        self._build = build
+        self._walked = walked
+        self._names = names
+        self._kinds = kinds
         self._keys = keys
-        record = self._record = RECORDS[walked.resource]
-        self._schema = InferredSchema(
-            record, names, {path: KeptKind(kind) for path, kind in kinds.items()}
-        )
+        record = RECORDS[walked.resource]
+        self._record = record
+        kept = {path: KeptKind(kind) for path, kind in kinds.items()}
+        self._schema = InferredSchema(record, names, kept)
         self._places = self._schema.places()
-        tables = {_keys(path): name for path, name in names.get(CHILD_TABLES, {}).items()}
-        self._lists = [
-            keys[:length] for length in range(1, len(keys)) if self._is_list(keys[:length])
-        ]
+        above = [keys[:length] for length in range(1, len(keys))]
+        self._lists = [path for path in above if self._is_list(path)]
         """The lists around the field, outermost first."""
         self._around = self._lists[-1] if self._lists else ()
+        tables = {_keys(path): name for path, name in names.get(CHILD_TABLES, {}).items()}
         self._parent = tables[self._around] if self._around else record.name
         self._inner = keys[len(self._around) :]
         """The names that lead to the field in a row of its parent table."""
         self._path = ".".join(self._inner)
         self._key_column = parent_key(record) if self._around else KEY_COLUMN
-        known = set(table_names(build, "raw"))
         below = [name for path, name in tables.items() if path[: len(keys)] == keys]
         self._recovered = [name for name in below if name in self._places]
-        self._stored = [name for name in self._recovered if name in known]
+        """The child tables that get the values: that of the field, and those of lists in it."""
+        stored = table_names(build, "raw")
+        self._stored = [name for name in self._recovered if name in stored]
 
     def _is_list(self, keys: Keys) -> bool:
         return self._kinds.get(path_text(keys)) == "table"
@@ -301,7 +304,8 @@ class _Recovery:
 
     def _store(self, table: str) -> None:
         """Adds the rows of a child table, with the times of their orders."""
-        kept, target = f"recovered_{self._recovered.index(table)}", sql_name("raw", table)
+        kept = f"recovered_{self._recovered.index(table)}"
+        target = sql_name("raw", table)
         record = self._record
         stored = f"FROM {target} UNION ALL BY NAME " if table in self._stored else ""
         self._build.execute(
