@@ -27,7 +27,13 @@ SHOWN_MAX: Final = 100
 _CHOICES_MAX: Final = 50
 _STATUSES: Final = "reconcile.order_statuses"
 _ANY_WEIGHT: Final = 1_000_000
-_KINDS: Final = {"write": "write", "match": "match", "finding": "finding", "import": "import"}
+_KINDS: Final = {
+    "write": "write",
+    "match": "match",
+    "matches": "match",
+    "finding": "finding",
+    "import": "import",
+}
 """The kinds that have a heading of their own, by what their ids begin with; others are about the meaning of
 values."""
 

@@ -32,8 +32,10 @@ _CERTAIN_FROM: Final = 10
 """Matched pairs of this weight and more are not asked."""
 _LINES_PER_QUESTION, _ASKED_MIN = 100, 10
 """One pair of so many lines is asked, and at least so many pairs. `review` writes all of them as a spreadsheet."""
+_GROUP_MIN: Final = 3
+"""So many pairs are asked about together."""
 _LINES: Final = "SELECT count(line) FROM reconciled.erp_customers"
-_DECISIONS: Final[Mapping[str, Decision]] = {"same": "accept", "different": "reject"}
+DECISIONS: Final[Mapping[str, Decision]] = {"same": "accept", "different": "reject"}
 
 
 class Pairs:
@@ -52,7 +54,8 @@ class Pairs:
             for pair in kept.pairs
             if pair.pair not in reviewed
         }
-        doubtful = _doubtful(without={*reviewed, *held})
+        together = {pair["pair"] for pairs in grouped_pairs().values() for pair in pairs}
+        doubtful = _doubtful(without={*reviewed, *held, *together})
         return [*held.values(), *map(_asked, doubtful)]
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
@@ -68,7 +71,7 @@ class Pairs:
                 raise UsageError(
                     f"{one.question} has no answer", "`orderbridge questions` lists what is asked."
                 )
-            if one.value is not None and one.value not in _DECISIONS:
+            if one.value is not None and one.value not in DECISIONS:
                 raise UsageError(
                     f"{one.value} is not an answer to {one.question}",
                     f"Answer same or different: {answer_command(one.question, 'same')}",
@@ -77,7 +80,7 @@ class Pairs:
     def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
         """See `QuestionKind`."""
         decided = {
-            pair_of(one.question): (_DECISIONS[one.value], one.why)
+            pair_of(one.question): (DECISIONS[one.value], one.why)
             for one in answers
             if one.value is not None
         }
@@ -102,15 +105,36 @@ def pair_of(question: str) -> str:
     return f"{line_key}{SEPARATOR}{customer_id}"
 
 
-def _doubtful(without: Collection[str]) -> Rows:
-    """The most doubtful pairs of the match with the ERP that are left."""
+def grouped_pairs() -> dict[str, Rows]:
+    """The suggested pairs that nobody has decided, by what is the same in them, where that is two things or more.
+
+    A few are no group: they are asked one by one.
+    """
+    pairs, _ = _pairs_and_lines()
+    reviewed = read_reviews()
+    groups: dict[str, Rows] = {}
+    for pair in pairs:
+        is_group = pair["status"] == "suggested" and "," in pair["matched_by"]
+        if is_group and pair["pair"] not in reviewed:
+            groups.setdefault(pair["matched_by"], []).append(pair)
+    large = {reason: rows for reason, rows in groups.items() if len(rows) >= _GROUP_MIN}
+    return dict(sorted(large.items(), key=lambda one: -len(one[1])))
+
+
+def _pairs_and_lines() -> tuple[Rows, int]:
+    """The doubtful pairs of the match with the ERP, the most doubtful first, and how many lines its file had."""
     if not warehouse_path().is_file():
-        return []
+        return [], 0
     with open_warehouse() as warehouse:
         if "erp_pairs" not in table_names(warehouse, "reconciled"):
-            return []
-        pairs = doubtful_pairs(warehouse, _CERTAIN_FROM)
+            return [], 0
         ((lines,),) = warehouse.execute(_LINES).fetchall()
+        return doubtful_pairs(warehouse, _CERTAIN_FROM), lines
+
+
+def _doubtful(without: Collection[str]) -> Rows:
+    """The most doubtful pairs of the match with the ERP that are left."""
+    pairs, lines = _pairs_and_lines()
     left = [pair for pair in pairs if pair["pair"] not in without]
     return left[: max(lines // _LINES_PER_QUESTION, _ASKED_MIN)]
 

@@ -29,6 +29,7 @@ from orderbridge.pipelines.questions.model import (
     QuestionKind,
     unknown_question,
 )
+from orderbridge.pipelines.questions.pair_groups import PairGroups
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.platforms import Platforms
 from orderbridge.pipelines.questions.writes import Writes
@@ -47,6 +48,7 @@ KINDS: Final[tuple[QuestionKind, ...]] = (
     Changes(),
     Meanings(),
     Kinds(),
+    PairGroups(),
     Pairs(),
 )
 """The kinds of questions, the most pressing first."""

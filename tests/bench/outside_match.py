@@ -49,8 +49,8 @@ SIZE = 5_000
 """About 4,000 customers in each list."""
 READY_LINES = 7
 COMMAND = "orderbridge.pipelines.cli"
-PAIR, CODES = "match:", "reconcile.erp_code"
-"""How questions about pairs begin, and those about the form of codes."""
+PAIR, CODES, GROUP = "match:", "reconcile.erp_code", "matches:"
+"""How questions about pairs begin, those about the form of codes, and those about many pairs at once."""
 PROBABILITY_MIN = 0.9
 KINDS_MIN = 8
 """Kinds with fewer pairs are left out."""
@@ -137,6 +137,7 @@ def _answer(say: Callable[..., str], case: Case, folder: Path) -> str:
     for one in of_codes:
         say("answer", one["id"], one["proposal"])
     say("reconcile", "--erp-customers", "clientes.csv", "--fail-on", "never")
+    groups = _answer_groups(say, case, folder)
     asked = {one["id"] for one in _asked(say) if one["id"].startswith(PAIR)}
     with duckdb.connect(str(folder / "shop.duckdb"), read_only=True) as connection:
         pairs = connection.execute(
@@ -150,7 +151,23 @@ def _answer(say: Callable[..., str], case: Case, folder: Path) -> str:
                 is_same = (customer, code) in case.truth.pairs
                 lines.writerow([f"{key} = {customer}", "accept" if is_same else "reject", ""])
     say("review", "decided.csv")
-    return f"{len(of_codes)} about codes, {len(asked)} about pairs of {len(case.erp)} lines"
+    counts = f"{len(of_codes)} about codes, {groups} about groups, {len(asked)} about pairs"
+    return f"{counts} of {len(case.erp)} lines"
+
+
+def _answer_groups(say: Callable[..., str], case: Case, folder: Path) -> int:
+    """Answers the questions about many pairs: the same, where all examples are right. Returns how many."""
+    of_groups = [one for one in _asked(say) if one["id"].startswith(GROUP)]
+    with duckdb.connect(str(folder / "shop.duckdb"), read_only=True) as connection:
+        suggested = connection.execute(
+            "SELECT line, customer_id, erp_code FROM reconciled.erp_pairs WHERE status = 'suggested'"
+        ).fetchall()
+    pairs = {str(line): (customer, code) for line, customer, code in suggested}
+    for group in of_groups:
+        lines = [text.partition(",")[0].removeprefix("line ") for text in group["examples"]]
+        if all(pairs[line] in case.truth.pairs for line in lines):
+            say("answer", group["id"], "same")
+    return len(of_groups)
 
 
 def _published(warehouse: Path, questions: set[str], seconds: float) -> Found:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from orderbridge.transforms.documents import default_row_per_owner
 from orderbridge.transforms.erp.candidates import Candidates, UsableKeys, common_keys
 from orderbridge.transforms.erp.compare import AS_GIVEN, Notation, Pairs, compare
-from orderbridge.transforms.erp.decide import Decisions
-from orderbridge.transforms.erp.evidence import weigh
+from orderbridge.transforms.erp.decide import Decisions, texts_of
+from orderbridge.transforms.erp.evidence import EQUAL, NEAR, Evidence, weigh
 from orderbridge.transforms.erp.match import line_values, owned_documents, reviewed_rows
 from orderbridge.transforms.erp.match_keys import MATCH_KEYS
 from orderbridge.transforms.erp.names import split_names
@@ -49,7 +49,7 @@ def suggested_pairs(
     notation: Notation = AS_GIVEN,
     reviews: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Pairs in the columns of `ERP_PAIRS`, whose status is `suggested`; `matched_by` is `phone`, `person` or `firm`.
+    """Pairs in the columns of `ERP_PAIRS`, whose status is `suggested`; `matched_by` is what is the same.
 
     Args:
         lines: of the ERP's file that are not matched, and have no key in common with a customer.
@@ -76,10 +76,8 @@ def suggested_pairs(
         ]
     )
     is_suggested = is_best & (evidence.weight >= SUGGESTED_FROM) & ~evidence.is_contradicted
-    found_by = [_has_key(ours[key], theirs[key], pairs) for key in ours]
-    names = column(pa.array(list(ours), TEXT).take(pa.array(np.argmax(found_by, axis=0))))
     nobody = pd.DataFrame()
-    decisions = Decisions(none, is_suggested, names, nobody, nobody)
+    decisions = Decisions(none, is_suggested, _reasons(evidence), nobody, nobody)
     values = line_values(lines)
     made = pairs_table(lines, customers, pairs, evidence, compared, decisions, values)
     return made.assign(status=column(pa.array(["suggested"] * len(made), TEXT)))
@@ -136,11 +134,15 @@ def _numbers_of_names(
     return numbers[is_ours], numbers[~is_ours].set_axis(numbers.index[~is_ours] - len(ours))
 
 
-def _has_key(ours: pd.Series[int], theirs: pd.Series[int], pairs: Pairs) -> Bools:
-    """Whether both rows of each pair have the same number."""
-    one, other = ours.reindex(pairs.line), theirs.reindex(pairs.customer)
-    is_same: Bools = (one.to_numpy() == other.to_numpy()) & one.notna().to_numpy()
-    return is_same
+def _reasons(evidence: Evidence) -> pd.Series[str]:
+    """What is the same in each pair: `name`, `phone`, `fiscal_address`, with commas between; else `other`."""
+    same = {
+        "name": evidence.any_has(("person", "firm"), EQUAL, NEAR) & ~evidence.is_unlike,
+        "phone": evidence.has("phone", EQUAL),
+        "fiscal_address": evidence.has("fiscal_address", EQUAL, NEAR),
+    }
+    reasons = texts_of(same, np.arange(len(evidence.weight)))
+    return reasons.where(reasons != "", "other")
 
 
 def _is_reviewed(

@@ -19,6 +19,7 @@ from orderbridge.pipelines.cli.import_questions import ask
 from orderbridge.pipelines.cli.review import _ask
 from orderbridge.pipelines.import_file.asking import FileQuestion
 from orderbridge.pipelines.push.verify import VerifyResult
+from orderbridge.pipelines.questions.pair_groups import PairGroups
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.reconcile.reconcile import reconcile
 from orderbridge.pipelines.warehouse.reviews import (
@@ -80,6 +81,31 @@ def test_one_pair_of_a_hundred_lines_is_asked_and_at_least_ten_the_contradicted_
         assert len(doubtful_pairs(warehouse, below=10)) == 40
     expected = [f"match:code {line}/{line}" for line in (39, *range(asked - 1))]
     assert [one.id for one in Pairs().asked()] == expected
+
+
+def test_pairs_that_are_suggested_for_one_reason_are_one_question(project: Path) -> None:
+    """Of 20 suggested pairs, ten have name and phone in common, two name and address, and one is decided already."""
+    with duckdb.connect(str(project / "warehouse.duckdb")) as warehouse:
+        warehouse.execute(MANY_PAIRS.format(lines=4_000))
+        warehouse.execute("""UPDATE reconciled.erp_pairs SET matched_by = CASE WHEN line < 20 THEN 'name, phone'
+            WHEN line < 24 THEN 'name, fiscal_address' ELSE matched_by END WHERE status = 'suggested'""")
+    write_reviews({"code 1 = 1": ("reject", "")}, "ana")
+    (group,) = PairGroups().asked()
+    assert (group.id, group.reason) == (
+        "matches:name+phone",
+        "9 pairs have no key in common, but name, phone",
+    )
+    assert group.examples[0] == "line 3, Ana: Ana"
+    singly = {one.id for one in Pairs().asked()}
+    assert "match:code 21/21" in singly
+    assert not singly & {f"match:code {line}/{line}" for line in range(1, 20, 2)}
+    assert run(project, "answer", "matches:name+phone", "some").code == 2
+    assert run(project, "answer", "matches:name", "same").code == 2
+    assert run(project, "answer", "matches:name+phone", "same", "--why", "seen").code == 0
+    decided = {pair: (one.decision, one.why) for pair, one in read_reviews().items()}
+    expected = {f"code {line} = {line}": ("accept", "seen") for line in range(3, 20, 2)}
+    assert decided == {"code 1 = 1": ("reject", ""), **expected}
+    assert PairGroups().asked() == []
 
 
 def run(project: Path, *arguments: str) -> Done:

@@ -243,6 +243,10 @@ PAIRS: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
          "document_number"),
         ({"document_number": "8754322", "first_name": "Χρήστος"},
          {"document_number": "8754322", "first_name": "Hristos"}, "document_number"),
+        ({"email": "a@x", "login_code": "L1", "first_name": "Νίκος", "last_name": "Παπαδόπουλος"},
+         {"email": "a@x", "login_code": "M2", "first_name": "Nikos", "last_name": "Papadopoulos"}, "email"),
+        ({"email": "a@x", "login_code": "L1", "first_name": "JosÃ©", "last_name": "PeÃ±a"},
+         {"email": "a@x", "login_code": "M2", "first_name": "José", "last_name": "Peña"}, "email"),
         ({"email": "a@x", "first_name": "Γιώργος", "last_name": "Βλάχος"},
          {"email": "a@x", "first_name": "Giorgos", "last_name": "Vlahakis"}, "email"),
         # An ERP has a firm in place of a person, with the branch; another branch is another customer.
@@ -547,37 +551,54 @@ def test_what_a_person_decided_about_a_pair_holds() -> None:
 
 
 def test_what_no_key_finds_is_suggested_by_phones_and_names_and_never_matched() -> None:
-    """Of the lines, one has another document, one a name of one word, and one a heavier pair."""
+    """Of the others, one has another document, one a name of one word, one a heavier pair, and one is too light."""
     lines = erp(
         {"erp_code": "A", "email": "a@x", **PERSON, "phone": "987654321"},
         {"erp_code": "B", **FIRM},
-        {"erp_code": "C", "document_number": "12345678", **OTHER},
+        {
+            "erp_code": "C",
+            "document_number": "12345678",
+            "fiscal_address": "Calle Luna 12",
+            **OTHER,
+        },
         {"erp_code": "D", "first_name": "Eva"},
         {"erp_code": "E", "phone": "911111111", **FIRM},
+        {"erp_code": "F", "fiscal_name": "Bodega del Sur"},
+        {
+            "erp_code": "G",
+            "email": "g@x",
+            "first_name": "Luz",
+            "last_name": "Rey",
+            "phone": "922222222",
+        },
     )
     known = customers(
         {"email": "other@x", **PERSON, "first_name": "RUIZ GARCÍA", "last_name": "ANA"},
         {"phone": "911111111"},
         {"email": "c@x", **OTHER},
         {"email": "d@x", "first_name": "Eva"},
+        {},
+        {"email": "h@x", "first_name": "Luz", "last_name": "Rey", "phone": "933333333"},
     )
     papers = documents(
         {"customer_id": "2", "fiscal_name": "Aceros Norte SAC"},
-        {"customer_id": "3", "number": "87654321"},
+        {"customer_id": "3", "number": "87654321", "fiscal_address": "Calle Luna 12"},
+        {"customer_id": "5", "fiscal_name": "Bodega Sur"},
     )
     made = match(lines, known, papers, country="PE")
     assert set(made.customers["status"]) == {"only_in_erp", "only_in_platform"}
-    expected = [("A", "1", "suggested", "phone"), ("E", "2", "suggested", "phone")]
+    expected = [("A", "1", "suggested", "name, phone"), ("E", "2", "suggested", "name, phone")]
+    expected.append(("F", "5", "suggested", "name"))
     shown = ("erp_code", "customer_id", "status", "matched_by")
     assert values(made.pairs, *shown) == expected
     key = made.pairs["line_key"].iloc[0]
     for is_accepted, pair in ((True, [("A", "1", "matched", "reviewed")]), (False, [])):
         review = {"line_key": key, "customer_id": "1", "is_accepted": is_accepted}
         decided = match(lines, known, papers, country="PE", reviews=frame(REVIEWS, [review]))
-        assert values(decided.pairs, *shown) == [*pair, expected[1]]
-    with patch.object(matching, "LEFT_ROWS_MAX", 8):
+        assert values(decided.pairs, *shown) == [*pair, *expected[1:]]
+    with patch.object(matching, "LEFT_ROWS_MAX", 12):
         too_many = match(lines, known, papers, country="PE")
-    assert too_many.pairs.empty, "nine rows are left over"
+    assert too_many.pairs.empty, "13 rows are left over"
 
 
 def test_the_later_decision_about_a_line_or_a_customer_counts() -> None:
