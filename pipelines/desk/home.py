@@ -13,6 +13,7 @@ from typing import Final, get_args
 
 from orderbridge.pipelines.desk.folder import run_job
 from orderbridge.pipelines.desk.imports import BegunRow, ImportRow, begun_rows, import_rows
+from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import QuestionRow, question_rows
 from orderbridge.pipelines.desk.texts import Texts
@@ -35,15 +36,6 @@ _PUBLISHED: Final = (ExitCode.DONE, ExitCode.REJECTED, ExitCode.FINDINGS, ExitCo
 _ANSWERS: Final = ("answer", "answer_one")
 """Steps that are answers to questions."""
 _UNKNOWN: Final = ("in_flight", "in_doubt", "conflict")
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Where to go, or what to type. `href` is below the path of all pages; empty for a command."""
-
-    text: str
-    href: str = ""
-    command: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

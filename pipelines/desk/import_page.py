@@ -14,7 +14,7 @@ from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
 from orderbridge.pipelines.desk.imports import DeskImport, ImportRow, corrections, import_row
 from orderbridge.pipelines.desk.plans import Document, PlanPage, plan_page
 from orderbridge.pipelines.desk.progress import Progress, progress_of
-from orderbridge.pipelines.desk.questions import answer_label, asked_words
+from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
@@ -22,16 +22,6 @@ from orderbridge.sources.kinds import PASSWORD
 
 _COLUMN_TOPIC: Final = "column"
 _LOOKUP_TOPIC: Final = "lookup"
-
-
-@dataclass(frozen=True, slots=True)
-class AskedAnswer:
-    """An answer to choose."""
-
-    value: str
-    label: str
-    evidence: str
-    is_checked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +37,7 @@ class Asked:
     text: str
     reason: str
     examples: Sequence[str]
-    choices: Sequence[AskedAnswer]
+    choices: Sequence[ChoiceRow]
     is_here: bool
 
 
@@ -152,7 +142,7 @@ def _asked(question: Mapping[str, Any], texts: Texts) -> Asked:
     topic = question.get("topic") or ""
     proposal = question.get("proposal")
     choices = [
-        AskedAnswer(
+        ChoiceRow(
             value=str(choice["value"]),
             label=answer_label(str(topic), str(choice["value"]), texts),
             evidence=_evidence(topic, choice, texts),
@@ -170,11 +160,12 @@ def _asked(question: Mapping[str, Any], texts: Texts) -> Asked:
     )
 
 
-def _evidence(topic: str, choice: Mapping[str, Any], texts: Texts) -> str:
-    """What an answer means; empty where its words on the page say so."""
+def _evidence(topic: str, choice: Mapping[str, Any], texts: Texts) -> list[str]:
+    """What an answer means; nothing where its words on the page say so."""
     value = str(choice["value"])
     is_worded = answer_label(topic, value, texts) != value
-    return "" if is_worded else str(choice.get("evidence") or "")
+    text = str(choice.get("evidence") or "")
+    return [text] if text and not is_worded else []
 
 
 def _question_text(question: Mapping[str, Any], topic: str, texts: Texts) -> str:

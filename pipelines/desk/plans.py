@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.plan.wording import problems_in
 from orderbridge.sources.texts import recognised
@@ -134,22 +135,6 @@ class Agreement:
     doubts: int
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """What to do after an import. `command`: that does it; empty where the page does."""
-
-    words: str
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What the plan assumes, and the question that decides it; empty: none does."""
-
-    words: str
-    question: str = ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPage:
     """What an import would do, or has done."""
@@ -161,10 +146,10 @@ class PlanPage:
     differences: Sequence[Difference]
     reasons: Sequence[Reason]
     suspicious: Sequence[str]
-    notes: Sequence[Note]
+    notes: Sequence[Link]
     corrections: Corrections
     agreement: Agreement | None
-    next: Sequence[NextStep]
+    next: Sequence[Link]
     results: Sequence[Count]
     verified: Sequence[Count]
     passwords: str
@@ -174,40 +159,52 @@ class PlanPage:
 
 def plan_page(document: Document, texts: Texts) -> PlanPage:
     """The page of what an import printed."""
-    changes: Document = document.get("changes") or {}
-    plan: Document = document.get("plan") or {}
-    files: Document = document.get("files") or {}
-    error: Document = document.get("error") or {}
-    rows = (changes.get("changes") or ())[:ROWS_MAX]
+    changes = _part(document, "changes")
+    counts = _part(changes, "counts")
+    files = _part(document, "files")
+    error = _part(document, "error")
+    rows = _rows(changes, "changes")[:ROWS_MAX]
     return PlanPage(
-        lines=changes.get("lines") or 0,
-        counts=_counts(changes.get("counts") or {}, texts),
+        lines=changes.get("lines", 0),
+        counts=_counts(counts, texts),
         created=_new_records([one for one in rows if not one.get("record")], texts),
         changes=[*_changes([one for one in rows if one.get("record")], texts)],
-        differences=[_difference(one, texts) for one in changes.get("differences") or ()][
-            :ROWS_MAX
-        ],
-        reasons=[_reason(one, texts) for one in changes.get("reasons") or ()],
-        suspicious=[*_suspicious(plan, texts)],
-        notes=[_note(str(note), texts) for note in changes.get("notes") or ()],
+        differences=[_difference(one, texts) for one in _rows(changes, "differences")[:ROWS_MAX]],
+        reasons=[_reason(one, texts) for one in _rows(changes, "reasons")],
+        suspicious=[*_suspicious(_part(document, "plan"), texts)],
+        notes=[_note(str(note), texts) for note in _rows(changes, "notes")],
         corrections=corrections_of(document, texts),
-        agreement=_agreement(document.get("agreement"), changes.get("counts") or {}),
-        next=[_next(one, texts) for one in document.get("next") or ()],
-        results=_counts(_results(document.get("push") or {}), texts),
-        verified=_counts((document.get("verify") or {}).get("outcomes") or {}, texts),
-        passwords=str(files.get("passwords") or ""),
-        workbook=str(files.get("workbook") or ""),
+        agreement=_agreement(document.get("agreement"), counts),
+        next=[_next(one, texts) for one in _rows(document, "next")],
+        results=_counts(_results(_part(document, "push")), texts),
+        verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
+        passwords=_path(files, "passwords"),
+        workbook=_path(files, "workbook"),
         error=[str(error[key]) for key in ("message", "hint") if error.get(key)],
     )
 
 
+def _part(document: Document, name: str) -> Document:
+    """An object of the document; empty where that step was not done."""
+    return cast("Document", document.get(name) or {})
+
+
+def _rows(document: Document, name: str) -> Sequence[Any]:
+    """A list of the document, likewise."""
+    return cast("Sequence[Any]", document.get(name) or ())
+
+
+def _path(files: Document, name: str) -> str:
+    return str(files.get(name) or "")
+
+
 def corrections_of(document: Document, texts: Texts) -> Corrections:
     """The rejected lines with their cells, in the order of the file."""
-    columns = [str(one["name"]) for one in document.get("columns") or ()]
+    columns = [str(one["name"]) for one in _rows(document, "columns")]
     columns_of = _columns_by_field(document)
     found: dict[int, Correction] = {}
     lines = 0
-    for reason in (document.get("changes") or {}).get("reasons") or ():
+    for reason in _rows(_part(document, "changes"), "reasons"):
         if reason["outcome"] not in _CORRECTABLE:
             continue
         lines += reason["lines"]
@@ -223,7 +220,7 @@ def corrections_of(document: Document, texts: Texts) -> Corrections:
 def _columns_by_field(document: Document) -> dict[str, str]:
     return {
         str(path): str(column["name"])
-        for column in document.get("columns") or ()
+        for column in _rows(document, "columns")
         for path in column["fields"]
     }
 
@@ -264,9 +261,11 @@ def _results(push: Document) -> dict[str, int]:
     return {name.rpartition(".")[2]: count for name, count in lines.items()}
 
 
-def _note(text: str, texts: Texts) -> Note:
+def _note(text: str, texts: Texts) -> Link:
+    """What the plan assumes, with the question that decides it, if there is one."""
     found = recognised(text, ("plan_note",))
-    return Note(texts.known(text), _DECIDED_BY.get(found[0], "") if found is not None else "")
+    question = _DECIDED_BY.get(found[0], "") if found is not None else ""
+    return Link(texts.known(text), f"/question?id={question}" if question else "")
 
 
 def _changes(rows: Sequence[Document], texts: Texts) -> Iterator[Change]:
@@ -336,7 +335,7 @@ def _reason(one: Document, texts: Texts) -> Reason:
 
 
 def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
-    for one in plan.get("suspicious") or ():
+    for one in _rows(plan, "suspicious"):
         code = f"suspicious.{one['code']}"
         field = _field(one["field"], texts)
         words = texts.or_own(code, str(one["words"]), field=field)
@@ -356,10 +355,11 @@ def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | N
     )
 
 
-def _next(one: Document, texts: Texts) -> NextStep:
+def _next(one: Document, texts: Texts) -> Link:
+    """What to do after an import; the command where the page has no button or table for it."""
     action = str(one.get("action"))
-    return NextStep(
-        words=texts.or_own(f"next.{action}", str(one.get("words", ""))),
+    return Link(
+        texts.or_own(f"next.{action}", str(one.get("words", ""))),
         command="" if action in _ON_THE_PAGE else str(one.get("command") or ""),
     )
 

@@ -162,16 +162,14 @@ def question_groups(rows: Sequence[QuestionRow]) -> list[QuestionGroup]:
 def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
     """One question, with its evidence."""
     is_table = question.id == _STATUSES
-    possible = [choice for choice in question.choices if choice.is_possible]
+    possible = [one for one in question.choices if one.is_possible and not is_table]
     return QuestionPage(
         question=question,
         text=asked_text(question, texts),
         language=text_language(question, texts),
         state_words=texts(f"state.{question.state}"),
-        choices=[]
-        if is_table
-        else [_choice(question, one, texts) for one in possible[:_CHOICES_MAX]],
-        hidden=0 if is_table else max(0, len(possible) - _CHOICES_MAX),
+        choices=[_choice(question, one, texts) for one in possible[:_CHOICES_MAX]],
+        hidden=max(0, len(possible) - _CHOICES_MAX),
         table=_table(question) if is_table else (),
         classes=get_args(StatusClass) if is_table else (),
         unless=texts("question.not_fine") if question.otherwise.startswith(NOT_FINE) else "",

@@ -44,6 +44,8 @@ class Texts(texts.Texts):
         """A value within a text."""
         if name == "field":
             return self.or_own(f"field.{value}", value)
+        if name == "kind":
+            return self.or_own(f"kinds.{value}", value)
         if name == "amount":
             return _LONG.sub(lambda found: f"{int(found[0]):,}".replace(",", self.thousands), value)
         return self.reworded(value, "part")
