@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
@@ -21,7 +20,6 @@ from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import PASSWORD
 
 _COLUMN_TOPIC: Final = "column"
-_LOOKUP_TOPIC: Final = "lookup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ def _asked(question: Mapping[str, Any], texts: Texts) -> Asked:
     ]
     return Asked(
         id=str(question["id"]),
-        text=_question_text(question, topic, texts),
+        text=asked_words(str(question["id"]), str(question["text"]), texts),
         reason=str(question.get("reason") or ""),
         examples=[str(example) for example in question.get("examples") or ()],
         choices=choices,
@@ -166,12 +164,3 @@ def _evidence(topic: str, choice: Mapping[str, Any], texts: Texts) -> list[str]:
     is_worded = answer_label(topic, value, texts) != value
     text = str(choice.get("evidence") or "")
     return [text] if text and not is_worded else []
-
-
-def _question_text(question: Mapping[str, Any], topic: str, texts: Texts) -> str:
-    """What is asked, in words for a page where it has some: of files by their names."""
-    values = {name: str(value) for name, value in (question.get("values") or {}).items()}
-    if topic == _LOOKUP_TOPIC:
-        values["file"] = Path(values["file"]).name
-    own = asked_words(str(question["id"]), str(question["text"]), texts)
-    return texts.or_own(f"page.ask.{topic}", own, **values)

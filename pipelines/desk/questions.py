@@ -198,7 +198,7 @@ def asked_text(one: AskedQuestion, texts: Texts) -> str:
 def asked_words(question: str, text: str, texts: Texts) -> str:
     """The text of a question: by the setting that it asks for, or by the kind of those asked in the same words."""
     if texts.language == "en":
-        return text
+        return texts.known(text)
     return texts.or_own(f"asked.{question.partition(':')[0]}", texts.known(text))
 
 

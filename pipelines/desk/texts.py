@@ -6,6 +6,7 @@ import re
 import tomllib
 from functools import cache
 from importlib import resources
+from pathlib import PurePath
 from typing import Final, cast
 
 from orderbridge.sources import texts
@@ -44,6 +45,8 @@ class Texts(texts.Texts):
         """A value within a text."""
         if name == "field":
             return self.or_own(f"field.{value}", value)
+        if name == "file":
+            return PurePath(value).name or value
         if name == "kind":
             return self.or_own(f"kinds.{value}", value)
         if name == "amount":
