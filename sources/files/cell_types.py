@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 VALUES: Final = ("number", "date", "address")
@@ -49,6 +50,12 @@ def form_of(kind: str) -> str:
         return _FORMS[kind]
     parts = {"a": "[A-Za-z]+", "9": "[0-9]+"}  # all letters would be slow to compile
     return "^" + "".join(parts.get(sign, re.escape(sign)) for sign in kind) + "$"
+
+
+@cache
+def compiled_form(kind: str) -> re.Pattern[str]:
+    """`form_of` a type of data, for single cells."""
+    return re.compile(form_of(kind), re.ASCII)
 
 
 def is_data(kind: str) -> bool:

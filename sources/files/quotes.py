@@ -69,7 +69,7 @@ class QuoteCheck:
             return RejectedRow(line, last, "quoting", _SWALLOWS.format(last))
         if self._has_stray_quotes(text, is_long=last > line):
             return RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells))
-        if len(cells) >= self.width and self._has_unopened_quote(text):
+        if '"' in text and len(cells) >= self.width and self._has_unopened_quote(text):
             return RejectedRow(line, last, "quoting", _UNOPENED, tuple(cells))
         if self._has_unclosed_quote(cells):
             return RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
@@ -89,7 +89,7 @@ class QuoteCheck:
     def _has_unopened_quote(self, text: str) -> bool:
         """Whether an unquoted cell ends with its only quote, which is not that of inches."""
         dialect = self.dialect
-        if self.is_given or dialect.quote != '"' or dialect.escape or '"' not in text:
+        if self.is_given or dialect.quote != '"' or dialect.escape:
             return False
         cells = _unquoted_cells(text.rstrip("\r\n"), dialect.delimiter, is_padded=dialect.is_padded)
         return any(map(_is_unopened, cells))

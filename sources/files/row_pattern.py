@@ -14,6 +14,7 @@ from orderbridge.sources.files.cell_types import (
     VALUES,
     column_kinds,
     column_types,
+    compiled_form,
     is_data,
     type_of,
 )
@@ -59,14 +60,14 @@ class RowPattern(NamedTuple):
         """Whether the first cell is empty, or a text instead of a code, as in no row."""
         if not cells[0].strip():
             return 0 in self.filled
-        return self.has_codes and type_of(cells[0]) == "text"
+        is_code = self.marks[:1] == (0,) and self._is_certain(0, cells[0])
+        return not is_code and self.has_codes and type_of(cells[0]) == "text"
 
     def has_amounts_alone(self, cells: Sequence[str]) -> bool:
-        """Whether a line has numbers in columns of numbers, and no other cell: totals without a word."""
-        if cells[0].strip() or not self.begins_otherwise(cells):
+        """Whether a line begins with an empty cell and has numbers alone, in columns of numbers."""
+        if cells[0].strip():
             return False
-        places = _filled(cells)
-        return all(self.types[at] == "number" == type_of(cells[at]) for at in places)
+        return all(self.types[at] == "number" == type_of(cells[at]) for at in _filled(cells))
 
     def is_heading(self, cells: Sequence[str], names: Sequence[str]) -> bool:
         """Whether a line has a heading alone, or a label and its value, and lacks cells that all rows have."""
@@ -83,12 +84,16 @@ class RowPattern(NamedTuple):
 
     def is_shifted(self, cells: Sequence[str]) -> bool:
         """Whether several cells are not as nearly all rows have them, and one of them is data as another has it."""
-        if all(type_of(cells[at]) == self.usual[at] for at in self.marks):
+        if all(self._is_certain(at, cells[at]) for at in self.marks):
             return False
         own = list(map(type_of, cells))
         odd = [at for at, usual in enumerate(self.usual) if usual and own[at] != usual]
         wanted = [self.usual[at] for at in odd]
         return len(odd) > 1 and any(is_data(own[at]) and own[at] in wanted for at in odd)
+
+    def _is_certain(self, at: int, cell: str) -> bool:
+        """Whether a cell has the form of a column with data, without a look at its type, which takes longer."""
+        return compiled_form(self.usual[at]).match(cell) is not None
 
 
 def pattern_of(rows: Sequence[list[str]], width: int) -> RowPattern:

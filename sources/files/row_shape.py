@@ -140,9 +140,11 @@ class RowShape(NamedTuple):
 
     def _has_totals(self, cells: Sequence[str]) -> bool:
         pattern = self.pattern
-        if is_totals(cells, has_codes=pattern.has_codes) or pattern.has_amounts_alone(cells):
+        if is_totals(cells, has_codes=pattern.has_codes):
             return True
-        return pattern.begins_otherwise(cells) and has_word_of_totals(cells)
+        if not pattern.begins_otherwise(cells):
+            return False
+        return pattern.has_amounts_alone(cells) or has_word_of_totals(cells)
 
     def _names_problem(self, line: int, cells: list[str], share: float) -> _Problem:
         """Whether a record repeats the header; raises UnreadableRest for names that are not all the same."""
