@@ -24,7 +24,9 @@ _TOTALS_OF: Final = re.compile(
 )
 _NO_NAME: Final = re.compile("total|gesamt|zwischensumme", re.IGNORECASE)
 """A word of totals that is no name either, as Suma and Somme are."""
-_AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
+_AMOUNT: Final = re.compile(
+    r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*(?:[€$£%]|(?<=[ \xa0])[A-Z]{3})?"
+)
 _RULE: Final = re.compile(r"[-=_+]{2,}")
 _UNIT: Final = re.compile(
     r"[(\[]?(?:[€$£%]|eur|usd|gbp|[km]?g|t|lbs?|oz|[cm]?l|[cmk]?m[²³23]?|in|ft|h|min|days?|días?|tage?|jours?|giorni"

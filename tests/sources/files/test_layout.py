@@ -285,7 +285,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     *((f"{COLORS}{total}\nA4;azul;Clavo;1,00\n{total}\n", "", {"rejected": "5 totals, 7 totals"})
       for total in ("TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1",
                     "Subtotal rojo;;;", "Total azul;;;1.003,55 €", "Total azul y verde;;;7", "Sous-total;;;7",
-                    "Zwischensumme;;;7", "Soma;;;7", "TOTAL;3;4;1.234,50 €", "Subtotal;7;;12")),
+                    "Zwischensumme;;;7", "Soma;;;7", "TOTAL;3;4;1.234,50 €", "TOTAL;;;13806.55 EUR", "Subtotal;7;;12")),
     *((f"Código;Nombre;PVP\nA1;Perno;1,50\nA2;Tuerca;2,50\n{total}\nA4;Clavo;1,00\n", "", {"rejected": "4 totals"})
       for total in ("Somma;;9", "Summe;;", "Soma;3;9", "Sous-total Écrou;;9", "Insgesamt Rohr;;9",
                     "Subtotale Viti;;9")),
