@@ -50,7 +50,8 @@ SELECT coalesce(product, product_name) AS product, max(product_name) AS product_
     nullif(count(DISTINCT CASE WHEN is_sale THEN order_id END), 0) AS orders,
     sum(CASE WHEN is_sale THEN quantity END) AS quantity, sum(revenue) AS revenue,
     max(CASE WHEN is_sale THEN ordered_date END) AS last_ordered_date,
-    count(DISTINCT CASE WHEN is_sale IS NULL THEN order_id END) AS unknown_orders
+    count(DISTINCT CASE WHEN is_sale IS NULL THEN order_id END) AS unknown_orders,
+    count(CASE WHEN is_sale AND revenue IS NULL THEN 1 END) AS unpriced_lines
 FROM bi.order_lines WHERE is_sale IS NULL OR is_sale GROUP BY coalesce(product, product_name), currency;
 
 CREATE OR REPLACE VIEW bi.regular_customers AS
@@ -156,7 +157,7 @@ FROM (
 CREATE OR REPLACE VIEW bi.products_by_month AS
 SELECT CAST(date_trunc('month', ordered_date) AS DATE) AS month, coalesce(product, product_name) AS product,
     max(product_name) AS product_name, currency, count(DISTINCT order_id) AS orders, sum(quantity) AS quantity,
-    sum(revenue) AS revenue
+    sum(revenue) AS revenue, count(CASE WHEN revenue IS NULL THEN 1 END) AS unpriced_lines
 FROM bi.order_lines WHERE is_sale AND ordered_date IS NOT NULL
 GROUP BY CAST(date_trunc('month', ordered_date) AS DATE), coalesce(product, product_name), currency;
 

@@ -76,7 +76,8 @@ def test_top_products_are_by_what_their_lines_come_to(
     )
     lines = [
         ("a", "S1", "Soap", "3", "4.005"), ("b", "S1", "Soap bar", "1", "2.50"), ("c", "S1", "Soap", "9", "81"),
-        ("a", None, "Gift", "1", "5"), ("b", "S2", None, "1", None), ("b", "S3", None, "900000000000", None),
+        ("a", None, "Gift", "1", "5"), ("b", "S2", None, "1", None), ("b", "S1", None, "2", None),
+        ("b", "S3", None, "900000000000", None),
     ]  # fmt: skip
     for number, (order_id, product, name, quantity, amount) in enumerate(lines):
         amounts = {"quantity": quantity, "line_amount": amount}
@@ -88,13 +89,19 @@ def test_top_products_are_by_what_their_lines_come_to(
         }
         decimals = {key: None if text is None else Decimal(text) for key, text in amounts.items()}
         insert(build, "reconciled.order_lines", row | decimals)
-    sold = "SELECT product, product_name, orders, quantity, revenue FROM bi.top_products ORDER BY product"
+    sold = """
+        SELECT product, product_name, orders, quantity, revenue, unpriced_lines
+        FROM bi.top_products ORDER BY product"""
     assert build.execute(sold).fetchall() == [
-        ("Gift", "Gift", 1, 1, Decimal("5.00")),
-        ("S1", "Soap bar", 2, 4, Decimal("6.51")),
-        ("S2", None, 1, 1, None),
-        ("S3", None, 1, Decimal("9e11"), None),
+        ("Gift", "Gift", 1, 1, Decimal("5.00"), 0),
+        ("S1", "Soap bar", 2, 6, Decimal("6.51"), 1),
+        ("S2", None, 1, 1, None, 1),
+        ("S3", None, 1, Decimal("9e11"), None, 1),
     ]
+    by_month = (
+        "SELECT product, revenue, unpriced_lines FROM bi.products_by_month WHERE product = 'S1'"
+    )
+    assert build.execute(by_month).fetchall() == [("S1", Decimal("6.51"), 1)]
     of_cancelled = "SELECT revenue, line_total FROM bi.order_lines WHERE order_id = 'c'"
     assert build.execute(of_cancelled).fetchall() == [(0, 81)]
     computed = "SELECT line_total FROM bi.order_lines WHERE order_id = 'a' AND product = 'S1'"
