@@ -35,7 +35,7 @@ _OF_CENTS: Final = re.compile(r"(^|_)(cents?|centavos?|centimos?|minor)(_|$)")
 _FACTOR: Final = pa.decimal128(29, 9)
 _PART: Final = pa.decimal128(5, 4)
 _ORDERS_MIN: Final = 20
-"""So many totals show what is usual in a shop."""
+"""So many whole totals are no chance."""
 _TYPICAL_MIN: Final = 1000
 """The least median of totals that look like cents: ten units."""
 _BROKEN_MIN: Final = 0.1
@@ -50,7 +50,10 @@ def unit_question(
     currencies: Mapping[str, int],
     answer: Answer | None,
 ) -> Question | None:
-    """The question what the totals are in; None where too few orders show it, which is then the unit of the currency.
+    """The question what the totals are in; None where there are none.
+
+    Whole totals that look like cents are open. Of few orders they are assumed to be in units, and shown as a question:
+    the assumption stays when there are more.
 
     Args:
         total: the column of the totals.
@@ -62,21 +65,23 @@ def unit_question(
     """
     answer = answer_about(answer, total)
     given = values[np.nan_to_num(values) != 0]
+    if not len(given) and (answer is None or answer.is_assumption):
+        return None
     are_whole = _are_whole(given) and _are_whole(prices)
-    proposal, words = _shown_unit(total, holding)
+    shown, words = _shown_unit(total, holding)
     doubt = ""
-    if are_whole and proposal != CENTS:
+    if are_whole and shown != CENTS:
         doubt = _looks_like_cents(given, currencies)
     if doubt:
-        proposal, words = None, ""
-    elif proposal is None and (answer is None or answer.value == UNITS):
-        is_given = answer is not None and not answer.is_assumption
-        if len(given) < _ORDERS_MIN and not is_given:
-            return None
-        proposal = UNITS
+        proposal = UNITS if len(given) < _ORDERS_MIN else None
+        evidence = {CENTS: doubt}
+    else:
+        is_usual = answer is None or answer.value == UNITS
+        proposal = shown or (UNITS if is_usual else None)
+        evidence = {shown or UNITS: words}
     against = "" if answer is None else _against(total, holding, answer, are_whole=are_whole)
-    choices = _choices(proposal, words, answer, against)
-    is_proven = proposal == UNITS or _is_named(total)
+    choices = _choices(proposal, evidence, answer, against)
+    is_proven = not doubt and (proposal == UNITS or _is_named(total))
     return question(Evidence(UNIT, choices, proposal, is_proven, reason=doubt, about=total), answer)
 
 
@@ -97,14 +102,14 @@ def _is_named(total: str) -> bool:
 
 
 def _choices(
-    proposal: str | None, words: str, answer: Answer | None, against: str
+    proposal: str | None, evidence: Mapping[str, str], answer: Answer | None, against: str
 ) -> tuple[Choice, ...]:
-    """The two units, the proposed one first: with what shows it, and what contradicts the answer."""
+    """The two units, the proposed one first: with what shows each, and what contradicts the answer."""
     choices: list[Choice] = []
     for value in (CENTS, UNITS) if proposal == CENTS else (UNITS, CENTS):
         is_answer = answer is not None and value == answer.value
-        evidence = words if value == proposal else ""
-        choices.append(Choice(value, evidence, against=against if is_answer else ""))
+        words = evidence.get(value, "")
+        choices.append(Choice(value, words, against=against if is_answer else ""))
     return tuple(choices)
 
 
@@ -130,7 +135,7 @@ def _looks_like_cents(given: Numbers, currencies: Mapping[str, int]) -> str:
     orders = sum(currencies.values())
     names = [code for code in currencies if code in PRICED_WITH_DECIMALS]
     with_decimals = sum(currencies[code] for code in names)
-    if len(given) < _ORDERS_MIN or orders > 2 * with_decimals:
+    if not len(given) or orders > 2 * with_decimals:
         return ""
     broken = float(np.mean(given % 100 != 0))
     if np.median(given) < _TYPICAL_MIN or broken < _BROKEN_MIN:
