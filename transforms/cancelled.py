@@ -255,7 +255,7 @@ class Cancellation:
         """Where a column says that an order does not count, where it says the contrary, and the class that it means."""
         words = texts.dropna().unique()
         meant = [word for word in words if means_cancelled(word, kind)]
-        yes: Bools = texts.isin(meant).fillna(False).to_numpy(np.bool_)
+        yes: Bools = texts.isin(meant).to_numpy(np.bool_)
         given: Bools = texts.notna().to_numpy(np.bool_)
         no = given & ~yes & (kind in ("status", "flag"))
         refunded = [
@@ -263,7 +263,7 @@ class Cancellation:
             for word in meant
             if is_refunded(name if kind in ("flag", "time") else word.casefold())
         ]
-        is_back: Bools = texts.isin(refunded).fillna(False).to_numpy(np.bool_)
+        is_back: Bools = texts.isin(refunded).to_numpy(np.bool_)
         return yes, no, np.where(is_back, _CODES["refunded"], _CODES["cancelled"]).astype(np.int8)
 
     def _disputed(

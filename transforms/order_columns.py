@@ -83,8 +83,15 @@ class OrderColumns(RawColumns, Protocol):
     def discount(self) -> str | None:
         """The column of the lines that has a discount; None where none has."""
 
+    @property
+    def have_payments(self) -> bool:
+        """Whether they have payments with amounts."""
+
     def sample(self, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """`id` and these columns of some of the orders; and their lines: `order_id`, and the fields of lines."""
+        """`id` and these columns of some of the orders; and their lines: `order_id`, and the fields of lines.
+
+        `SUM_OF_PAYMENTS` is one of the columns of orders that have payments.
+        """
 
 
 class AmountEvidence:
@@ -110,7 +117,7 @@ class AmountEvidence:
         texts = texts_of(values)
         for examined in (texts, *([] if others is None else [texts_of(others)])):
             self._evidence.add(array(examined))
-        is_either = texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
+        is_either = has_form(texts, _THOUSANDS_OR_DECIMALS)
         self.either += int(is_either.sum())
         self.certain += int(_amounts(texts.mask(is_either)).count())
         for notation in (COMMA, POINT):
@@ -169,19 +176,17 @@ class ColumnFacts:
             self.examples = examples_of(texts_of(values.dropna().head(_LOOKED_AT)))
         if "amount" in self._kinds:
             self.amounts.add(values, others)
-        if "amount" in self._kinds and not self.is_nonzero:
-            where = values != 0 if is_number else texts.str.contains("[1-9]")
-            self.is_nonzero = bool(where.any())
+            is_nonzero = values != 0 if is_number else texts.str.contains("[1-9]")
+            self.is_nonzero = self.is_nonzero or bool(is_nonzero.any())
         if "text" in self._kinds:
             is_zero = values == 0 if is_number else texts == "0"
-            self.zeros += int(is_zero.fillna(False).sum())
+            self.zeros += int(is_zero.sum())
         if "words" in self._kinds:
             self.words.update(texts.dropna().unique())
         if "currency" in self._kinds:
             codes = texts.str.upper()
-            known = codes[codes.isin(CURRENCIES).fillna(False)]
-            for code, count in known.value_counts().items():
-                self.currencies[str(code)] += int(count)
+            counts = codes[codes.isin(CURRENCIES)].value_counts()
+            self.currencies.update({str(code): int(count) for code, count in counts.items()})
 
     def fitting(self, kind: Kind, rows: int) -> tuple[int, str]:
         """How many values are of a kind, and the evidence; `rows` is the number of rows."""
@@ -230,6 +235,11 @@ def texts_of(values: Column[Any]) -> Column[Any]:
     return clean_text(column(plain.cast(TEXT), values.index))
 
 
+def has_form(texts: Column[Any], pattern: str) -> Column[Any]:
+    """Whether each text as a whole has the form of a pattern; a null has none."""
+    return texts.str.fullmatch(pattern).fillna(False)
+
+
 def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column[Any]:
     """Numbers and texts of numbers as MONEY, null where they are none or have more than 20 digits before the point.
 
@@ -250,7 +260,7 @@ def money(values: Column[Any], evidence: AmountEvidence | None = None) -> Column
             evidence = AmountEvidence()
             evidence.add(values)
         if evidence.notation is None:
-            texts = texts.mask(texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False))
+            texts = texts.mask(has_form(texts, _THOUSANDS_OR_DECIMALS))
         else:
             texts = _plain(texts, evidence.notation)
     return _amounts(texts)
@@ -264,11 +274,11 @@ def _plain(texts: Column[Any], notation: Notation) -> Column[Any]:
 
 def _amounts(texts: Column[Any]) -> Column[Any]:
     """The amounts of texts, see `money`, with a decimal point in each."""
-    plain = array(texts.where(texts.str.fullmatch(_AMOUNT).fillna(False)))
+    plain = array(texts.where(has_form(texts, _AMOUNT)))
     # Half of the last decimal is rounded up whatever follows the tenth.
     short = pc.replace_substring_regex(plain, r"(\.[0-9]{10})[0-9]+", r"\1")
     amounts = pc.round(short.cast(_TEN_DECIMALS), 9, "half_towards_infinity").cast(MONEY)
-    is_scientific = array(texts.str.fullmatch(_SCIENTIFIC).fillna(False))
+    is_scientific = array(has_form(texts, _SCIENTIFIC))
     if pc.any(is_scientific).as_py():
         read = [_scientific_amount(text) for text in array(texts).filter(is_scientific).to_pylist()]
         amounts = pc.replace_with_mask(amounts, is_scientific, pa.array(read, MONEY))

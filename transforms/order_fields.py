@@ -44,6 +44,8 @@ from orderbridge.transforms.statuses import region_or_status, status_columns
 from orderbridge.transforms.total_candidates import (
     LINE_SUMS,
     SUM_OF_LINES,
+    SUM_OF_PAYMENTS,
+    SUMS,
     Numbers,
     TotalCandidates,
     total_evidence,
@@ -71,6 +73,7 @@ CHARGES: Final = {
     "shipping": FieldRule("reconcile.order_shipping", ORDER_NAMES["shipping"], "amount", SHARE_MIN),
 }
 """What a total may have in it. Nobody is asked: without an answer, revenue is gross."""
+_HALF: Final = 0.5
 _EXPECTED: Final = ("customer_id", "ordered_at", "total")
 """Fields that every order should have; a status or a currency may not exist."""
 FIELD_QUESTIONS: Final = {
@@ -84,9 +87,9 @@ COLUMN_QUESTIONS: Final = {
 """The questions whose answer is a column of the raw orders, by field."""
 NO_STATUS_COLUMN: Final = "none"
 """The answer that orders have no status: all are sales."""
-OTHER_ANSWERS: Final = {
-    FIELD_QUESTIONS["total"]: SUM_OF_LINES,
-    FIELD_QUESTIONS["order_status"]: NO_STATUS_COLUMN,
+OTHER_ANSWERS: Final[dict[str, tuple[str, ...]]] = {
+    FIELD_QUESTIONS["total"]: SUMS,
+    FIELD_QUESTIONS["order_status"]: (NO_STATUS_COLUMN,),
 }
 """Answers that are no name of a column, by question."""
 _NO_ANSWERS: Final[Mapping[str, Answer]] = MappingProxyType({})
@@ -215,7 +218,7 @@ def choose_fields(
         amounts=amounts.get("total", AmountEvidence()),
         is_shown_by_lines=is_shown_by_lines,
         lines=LineUnits(
-            discount=None if discount is None else cast(DiscountUnit, discount.value),
+            discount=_discount_unit(discount),
             is_in_cents=is_in_cents and not is_shown_by_lines,
             is_known=not _is_open(unit),
         ),
@@ -264,7 +267,7 @@ def _asked(
     total = question(total_evidence(columns, totals, answer_of["total"]), answer_of["total"])
     evidence = {
         "customer_id": customer_evidence(orders, customers, columns, answers),
-        "ordered_at": _evidence("ordered_at", columns, answer_of["ordered_at"]),
+        "ordered_at": _time_evidence(columns, answer_of["ordered_at"]),
         "order_status": _status_evidence(columns, answer_of["order_status"]),
         "currency": _currency_evidence(orders, columns, total.value, answer_of["currency"]),
     }
@@ -294,23 +297,37 @@ def _compared(
     orders: OrderColumns, columns: ExaminedColumns, answers: Mapping[str, Answer]
 ) -> tuple[TotalCandidates, Question | None]:
     """The columns that may hold the total, compared with the lines; and how discounts of the lines are read."""
-    answer = answers.get(RULES["total"].question)
-    names = [*columns.fitting["total"]]
-    if answer is not None and answer.value in orders.kinds and answer.value not in names:
-        names.append(answer.value)
+    names = _possible_totals(orders, columns, answers.get(RULES["total"].question))
     some, lines = orders.sample(names)
-    amounts = pd.DataFrame(
-        {name: money(some[name], columns.facts[name].amounts) for name in names}, some.index
-    )
+    evidence = {name: columns.facts[name].amounts for name in names if name in columns.facts}
+    read = {name: money(some[name], evidence.get(name)) for name in names}
+    amounts = pd.DataFrame(read, some.index)
     discount = None
     if orders.discount is not None:
         of_orders = amounts.astype("float64").set_axis(some["id"], axis="index")
         given = answers.get(DISCOUNT_UNIT)
         discount = discount_question(orders.discount, lines, of_orders, given)
-    unit = None if discount is None else cast(DiscountUnit | None, discount.value)
-    sums = line_sums(lines, unit or "included")
+    sums = line_sums(lines, _discount_unit(discount) or "included")
     come_to = look_up(some["id"], sums, "order_id")[[*LINE_SUMS]]
     return TotalCandidates.of(amounts.assign(**come_to), _prices(lines)), discount
+
+
+def _possible_totals(
+    orders: OrderColumns, columns: ExaminedColumns, answer: Answer | None
+) -> list[str]:
+    """The columns that fit the total, and what is answered; without them, the sum of the payments."""
+    names = [*columns.fitting["total"]]
+    answered = "" if answer is None else answer.value
+    if answered in orders.kinds and answered not in names:
+        names.append(answered)
+    if orders.have_payments and (not names or answered == SUM_OF_PAYMENTS):
+        names.append(SUM_OF_PAYMENTS)
+    return names
+
+
+def _discount_unit(discount: Question | None) -> DiscountUnit | None:
+    """How discounts of lines are read; None where no line has one, or it is not known."""
+    return None if discount is None else cast(DiscountUnit | None, discount.value)
 
 
 def _prices(lines: pd.DataFrame) -> Numbers:
@@ -343,11 +360,24 @@ def _evidence(
     return Evidence(question_id, tuple(choices), proposal, is_proven, reason=NOT_PROVEN)
 
 
+def _time_evidence(columns: ExaminedColumns, answer: Answer | None) -> Evidence:
+    """The evidence about the time. Another one that only carts and imports lack is a question."""
+    evidence = _evidence("ordered_at", columns, answer)
+    filled = [
+        name
+        for name in columns.named("ordered_at")
+        if columns.facts[name].given >= _HALF * columns.rows
+    ]
+    return replace(evidence, is_proven=evidence.is_proven and len(filled) < 2)
+
+
 def _status_evidence(columns: ExaminedColumns, answer: Answer | None) -> Evidence:
     """The evidence about the status. Where no column is known to be it, those with a few values are offered."""
     words = {name: of_column.words for name, of_column in columns.facts.items()}
     named = columns.fitting["order_status"]
-    fitting = status_columns(named, words)
+    # of a pair of an id and a name, the name says it
+    worded = [name for name in named if f"{name}__name" not in named]
+    fitting = status_columns(worded, words)
     is_none = answer is not None and answer.value == NO_STATUS_COLUMN
     evidence = _evidence("order_status", columns, None if is_none else answer, fitting)
     if fitting and not is_none:
@@ -395,7 +425,7 @@ def _unit(
 ) -> Question | None:
     """The question about the unit of the totals; None where there are none, or nothing shows it."""
     total = asked["total"].value or SUM_OF_LINES
-    if total == SUM_OF_LINES and not totals.line_orders().hits:
+    if total in SUMS and not totals.summed(total).hits:
         return None
     holding = totals.holdings.get(total)
     values = totals.values.get(total, totals.prices)
@@ -510,15 +540,20 @@ def _cancellation(
     columns = related_columns(orders.kinds, column)
     words = {name: facts[name].words or {"1"} for name in columns if facts[name].given}
     cancellation = Cancellation.of(column, words, is_status_alone=values is not None)
-    if cancellation.witnesses.keys() - set(cancellation.test_columns):
+    is_said = bool(cancellation.witnesses.keys() - set(cancellation.test_columns))
+    if is_said or status == NO_STATUS_COLUMN:
         return cancellation, ""
     if column is None:
-        return cancellation, "" if status == NO_STATUS_COLUMN else NOT_PROVEN
-    named = {value.casefold() for value in values or ()}
-    of_status = {word.casefold() for word in facts[column].words}
-    if values is not None and named.isdisjoint(of_status):
+        return cancellation, NOT_PROVEN
+    if values is not None and not _has_any(facts[column], values):
         return cancellation, "no order has a value of reconcile.order_cancelled"
     return cancellation, ""
+
+
+def _has_any(facts: ColumnFacts, values: Collection[str]) -> bool:
+    """Whether a column has one of these values, in upper or lower case."""
+    wanted = {value.casefold() for value in values}
+    return any(word.casefold() in wanted for word in facts.words)
 
 
 def _candidates(wanted: str, columns: ExaminedColumns) -> str:

@@ -53,7 +53,7 @@ from orderbridge.transforms.frames import (
     joined_text,
     typed,
 )
-from orderbridge.transforms.order_columns import money, texts_of
+from orderbridge.transforms.order_columns import has_form, money, texts_of
 from orderbridge.transforms.order_fields import CHARGES, FieldChoice
 from orderbridge.transforms.order_names import ORDER_NAMES
 from orderbridge.transforms.questions import (
@@ -92,6 +92,8 @@ ORDER_CUSTOMERS: Final = {"customer_id": TEXT, "customer_status": TEXT, "is_ambi
 _UTC_NAMES: Final = ("_gmt", "_utc")
 """How the names of columns end whose times are in UTC, whatever the time zone is."""
 _MIDNIGHT_IN_UTC: Final = r"[0-9/-]{8,10}[T ]00:00(:00(\.0+)?)?(Z| ?UTC|[+-]00:?00)"
+_LEAST_LEFT: Final = 0.0099
+"""A cent, as floats count it. A total that is the sum of lines with discounts has fractions of cents."""
 UNKNOWN_STATUS: Final = "order_status: what this status means is not known"
 """Why it is not known whether an order is a sale."""
 WITNESS: Final = "cancelled:"
@@ -241,13 +243,10 @@ def orders_part(
     # money that goes back is no sale, and makes nobody active
     is_kept = status_class.isin(["sale", "unknown"])
     is_back = (total < 0) & is_kept
-    refunded = amounts["refunded"]
-    # a total after refunds is what is left of the order
-    is_before = fields.total not in ORDER_NAMES["total_after_refunds"]
-    is_all_back = is_before & (total > 0) & (refunded >= total) & is_kept
+    is_all_back = _is_all_back(total, amounts["refunded"], fields.total) & is_kept
     status_class = first_true([(is_back | is_all_back, "refunded")], status_class)
-    all_of_it = column(pc.abs(array(total)), rows.index)
-    refunded = refunded.where(status_class != "refunded", refunded.fillna(all_of_it))
+    all_of_it = amounts["refunded"].fillna(column(pc.abs(array(total)), rows.index))
+    refunded = amounts["refunded"].where(status_class != "refunded", all_of_it)
     ours = rows.rename(columns={"id": "order_id"}).assign(
         ordered_at=dates.at,
         total=total,
@@ -294,6 +293,14 @@ def _amounts(
         amounts = {name: in_units(values, divided_by) for name, values in amounts.items()}
     amounts["refunded"] = amounts["refunded"].where(amounts["total"].notna())
     return amounts
+
+
+def _is_all_back(total: Column[Any], refunded: Column[Any], name: str | None) -> Column[Any]:
+    """Whether less than a cent is left of the total of each order; a total after refunds is what is left of it."""
+    if name in ORDER_NAMES["total_after_refunds"]:
+        return constant(False, total.index, BOOLEAN)
+    left = total.astype("float64") - refunded.astype("float64")
+    return (total > 0) & (left < _LEAST_LEFT)
 
 
 def _unknown_because(ours: pd.DataFrame, choice: FieldChoice) -> Column[Any]:
@@ -360,7 +367,7 @@ def is_named_utc(column: str) -> bool:
 
 def is_midnight_in_utc(texts: Column[Any]) -> Column[Any]:
     """Whether each time is midnight in UTC, as platforms write a date; not so for nulls."""
-    return texts.str.fullmatch(_MIDNIGHT_IN_UTC).fillna(False)
+    return has_form(texts, _MIDNIGHT_IN_UTC)
 
 
 def orders_findings(

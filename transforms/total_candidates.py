@@ -28,6 +28,10 @@ LINE_SUMS: Final = {"line_amount": pa.float64(), "line_pieces": pa.float64()}
 """Of an order: quantity × price of its lines, and their quantity; null where a line lacks them."""
 SUM_OF_LINES: Final = "sum_of_lines"
 """The answer that the total of an order is what its lines come to, and no column."""
+SUM_OF_PAYMENTS: Final = "sum_of_payments"
+"""The answer that the total of an order is the sum of its payments, and no column."""
+SUMS: Final = (SUM_OF_PAYMENTS, SUM_OF_LINES)
+"""Totals that no column has; what was paid before the lines, which may have neither tax nor shipping."""
 ORDERS_MIN: Final = 3
 SHARE_MIN: Final = 0.8
 """How many orders, and which share of them, show what a column holds."""
@@ -49,7 +53,7 @@ class TotalCandidates:
 
     Attributes:
         holdings: what a column holds, as the lines show it; no key where they do not.
-        values: of each column.
+        values: of each column, and of `SUM_OF_PAYMENTS` where that may be the total.
         line_amount: what the lines come to.
         prices: of the lines.
     """
@@ -96,9 +100,15 @@ class TotalCandidates:
         count, _ = self._unequal(proposal, other)
         return is_as_likely and count + self._zero_in_one(proposal, other) > 0
 
-    def line_orders(self) -> Share:
-        """The orders whose lines come to an amount."""
-        return Share(int((~np.isnan(self.line_amount)).sum()), len(self.line_amount))
+    def summed(self, name: str) -> Share:
+        """The orders of which a sum is known: that of their lines, or of their payments."""
+        values = self.line_amount if name == SUM_OF_LINES else self.values.get(name, np.empty(0))
+        return Share(int((~np.isnan(values)).sum()), len(values))
+
+    def is_summed(self, name: str) -> bool:
+        """Whether a sum is known of enough orders to be the total."""
+        share = self.summed(name)
+        return share.part >= SHARE_MIN and share.hits >= ORDERS_MIN
 
     def is_far(self, name: str, other: str) -> bool:
         """Whether two columns are not the same amount in most orders, whatever taxes and shipping are."""
@@ -191,22 +201,21 @@ class TotalCandidates:
 def total_evidence(
     columns: ExaminedColumns, totals: TotalCandidates, answer: Answer | None
 ) -> Evidence:
-    """The evidence about the total. That it is the sum of the lines is proposed where no column fits, and not used."""
+    """The evidence about the total. A sum of payments or lines is proposed where no column fits, and not used."""
     fitting = columns.fitting["total"]
     proposal, dispute = totals.proposed(fitting)
     others = [name for name in fitting if name != proposal]
     is_proven = not any(totals.is_rival(proposal, name) for name in others)
-    listed = [*([] if proposal is None else [proposal]), *others, *columns.named("total")]
+    listed = [*sorted(fitting, key=lambda name: name != proposal), *columns.named("total")]
     if not fitting:
         listed += columns.others("total", RELATED_NAMES["total"])
-    is_sum = answer is not None and answer.value == SUM_OF_LINES
-    choices = _column_choices(columns, totals, listed, proposal, None if is_sum else answer)
-    share = totals.line_orders()
-    if share.hits or is_sum:
-        choices.append(_sum_of_lines(share, proposal))
-    is_likely = share.part >= SHARE_MIN and share.hits >= ORDERS_MIN
-    if answer is None and is_likely and not fitting:
-        proposal = SUM_OF_LINES
+    answered = "" if answer is None else answer.value
+    of_columns = None if answered in SUMS else answer
+    choices = _column_choices(columns, totals, listed, proposal, of_columns)
+    sums = [name for name in SUMS if totals.summed(name).hits or name == answered]
+    choices += [_sum(name, totals, proposal) for name in sums]
+    if answer is None and not fitting:
+        proposal = next(filter(totals.is_summed, SUMS), None)
     return Evidence(
         columns.rules["total"].question,
         tuple(choices),
@@ -214,7 +223,7 @@ def total_evidence(
         is_proven,
         dispute,
         NOT_PROVEN,
-        is_only_proposed=proposal == SUM_OF_LINES,
+        is_only_proposed=proposal in SUMS,
     )
 
 
@@ -242,13 +251,16 @@ def _instead(proposal: str | None) -> str:
     return f"{proposal or 'no column'} is used"
 
 
-def _sum_of_lines(share: Share, proposal: str | None) -> Choice:
-    """The choice that the total is what the lines come to."""
-    words = f"the lines of {share.hits} of {share.rows} orders have amounts to add up"
-    if share.hits:
-        return Choice(SUM_OF_LINES, words, share)
-    against = f"no line has an amount, {_instead(proposal)}"
-    return Choice(SUM_OF_LINES, words, share, against, is_possible=False)
+def _sum(name: str, totals: TotalCandidates, proposal: str | None) -> Choice:
+    """The choice that the total is the sum of the lines, or of the payments."""
+    one = "line" if name == SUM_OF_LINES else "payment"
+    share = totals.summed(name)
+    words = f"the {one}s of {share.hits} of {share.rows} orders have amounts to add up"
+    if not share.hits:
+        against = f"no {one} has an amount, {_instead(proposal)}"
+        return Choice(name, words, share, against, is_possible=False)
+    notes = totals.words(name) if name in totals.values else ""
+    return Choice(name, "; ".join(filter(None, [words, notes])), share)
 
 
 def _is_far(ratio: Numbers) -> Bools:

@@ -20,8 +20,8 @@ from orderbridge.pipelines.reconcile.order_duplicates import duplicate_orders
 from orderbridge.pipelines.reconcile.order_lines import (
     RawLines,
     ReadLines,
+    line_sums_sql,
     read_lines,
-    sum_lines,
 )
 from orderbridge.pipelines.reconcile.order_questions import (
     check_line_settings,
@@ -35,6 +35,7 @@ from orderbridge.pipelines.reconcile.order_refunds import find_refunds
 from orderbridge.pipelines.reconcile.order_statuses import OrderStatuses
 from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
 from orderbridge.pipelines.reconcile.orders import (
+    NO_SUMS,
     RawOrders,
     fewer_known_customers,
     match_customers,
@@ -47,6 +48,7 @@ from orderbridge.pipelines.warehouse.accepted import Accepted
 from orderbridge.pipelines.warehouse.questions import LINES, RunQuestions
 from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.pipelines.warehouse.reviews import Review
+from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources.settings import ReconcileSettings
 from orderbridge.transforms.customer_evidence import NOTATION
 from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
@@ -63,7 +65,7 @@ from orderbridge.transforms.order_lines import ORDER_LINES
 from orderbridge.transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from orderbridge.transforms.promotions import promotions
 from orderbridge.transforms.statuses import STATUSES
-from orderbridge.transforms.total_candidates import SUM_OF_LINES
+from orderbridge.transforms.total_candidates import SUM_OF_PAYMENTS, SUMS
 from orderbridge.transforms.value_questions import CLOCK
 
 
@@ -206,11 +208,15 @@ def _orders(inputs: StepInputs) -> Entity:
     customers = match_customers(raw, index, choice.fields.customer_id, notation, last_share)
     del index  # of a million customers: not while the orders are worked on
     inputs.questions.add(lines, *choice.questions, customers.notation, *line_choice.questions)
+    sums = NO_SUMS
     if raw_lines is not None:
         read = read_lines(raw_lines, line_choice, choice.lines)
         inputs.read_lines = raw_lines, line_choice.fields, read
-        if choice.fields.total == SUM_OF_LINES:
-            sum_lines(raw.name, raw_lines, read)
+        sums = line_sums_sql(raw_lines, read)
+    if choice.fields.total == SUM_OF_PAYMENTS:
+        sums = raw.payment_sums()
+    if choice.fields.total in SUMS:
+        raw.keep_sums(sums)
     gap = inputs.coverage_gap("customers", "orders")
     clock = answers.get(CLOCK)
     dates, inputs.unknown = reconcile_orders(
@@ -228,7 +234,7 @@ def _orders(inputs: StepInputs) -> Entity:
     if choice.fields.customer_id is not None and not customers.unknown and not gap:
         fewer = fewer_known_customers(recent, choice.fields.customer_id, inputs.accepted)
         inputs.findings.add(combine_findings([*fewer]))
-    if choice.fields.total not in (None, SUM_OF_LINES):
+    if choice.fields.total not in (None, *SUMS):
         lost = lost_totals(recent, choice.fields.total, inputs.accepted)
         inputs.findings.add(combine_findings([*lost]))
     used = choice.fields.columns()
@@ -255,10 +261,11 @@ def _order_lines(inputs: StepInputs) -> Entity:
         return Entity(frame(ORDER_LINES), raw_rows=0)
     lines, fields, read = inputs.read_lines
     raw_rows = reconcile_lines(lines, read)
+    passed_on = columns_of(inputs.build, lines.raw)
     columns = {
         name: column
         for name, column in fields.columns().items()
-        if name in ("quantity", "unit_price", "line_total") and column in lines.raw
+        if name in ("quantity", "unit_price", "line_total") and column in passed_on
     }
     lost = lost_line_amounts(inputs.recent("orders"), inputs.lines, columns, inputs.accepted)
     inputs.findings.add(combine_findings([*lost]))

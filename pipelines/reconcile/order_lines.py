@@ -17,6 +17,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from orderbridge.pipelines.reconcile.name_pairs import split_pairs
 from orderbridge.pipelines.reconcile.parts import Parts
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
 from orderbridge.transforms.chance import Share
@@ -42,8 +43,8 @@ class RawLines:
 
     Attributes:
         tables: reads them.
-        table: that is read: the raw one, or a copy with the sums of discounts.
-        raw: the columns of the raw table.
+        table: that is read: the raw one, or a copy with the sums of discounts, and ids and names in place of pairs.
+        raw: the table whose columns `reconciled.order_lines` passes on.
         kinds: the type of each column that is read.
         rows: the number of lines of listed orders; of all where no order is listed.
         listed: the condition (SQL) that a line counts.
@@ -52,7 +53,7 @@ class RawLines:
 
     tables: Parts
     table: str
-    raw: Sequence[str]
+    raw: str
     kinds: Mapping[str, pa.DataType]
     rows: int
     listed: str
@@ -62,8 +63,8 @@ class RawLines:
     def of(cls, tables: Parts, name: str, share: int = 1) -> RawLines:
         """Those of a raw child table."""
         build = tables.build
-        table = tables.numbered(name)
-        raw = [*columns_of(build, table)]
+        raw = tables.numbered(name)
+        table = split_pairs(tables, raw, "lines_with_names")
         discounts = discount_columns(build, name)
         if discounts:
             column, (child, amount) = next(iter(discounts.items()))
@@ -150,14 +151,11 @@ def read_lines(lines: RawLines, choice: LineChoice, units: LineUnits) -> ReadLin
     return ReadLines(made, counts, columns or _NOTHING, reading, units.is_in_cents)
 
 
-def sum_lines(orders: str, lines: RawLines, read: ReadLines) -> None:
-    """Makes `temp.order_line_sums`, a row for each order of a table: what its lines come to, null where one is null."""
-    lines.tables.build.execute(f"""
-        CREATE OR REPLACE TEMP TABLE order_line_sums AS
-        SELECT s.total FROM {orders} o LEFT JOIN (
-            SELECT l.order_id, if(count(f.line_amount) = count(*), sum(f.line_amount), NULL)::DECIMAL(38, 9) AS total
-            FROM {lines.table} l POSITIONAL JOIN {read.made} f GROUP BY l.order_id
-        ) s ON s.order_id = o.id ORDER BY o.rowid""")
+def line_sums_sql(lines: RawLines, read: ReadLines) -> str:
+    """What the lines of each order come to (SQL: `order_id` and `total`), null where one is null."""
+    return f"""
+        SELECT l.order_id, if(count(f.line_amount) = count(*), sum(f.line_amount), NULL)::DECIMAL(38, 9) AS total
+        FROM {lines.table} l POSITIONAL JOIN {read.made} f GROUP BY l.order_id"""
 
 
 def discount_columns(build: duckdb.DuckDBPyConnection, name: str) -> dict[str, tuple[str, str]]:

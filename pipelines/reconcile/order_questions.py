@@ -41,7 +41,7 @@ def check_settings(answers: Mapping[str, Answer], columns: Collection[str]) -> N
     """Checks the columns of orders that settings name. Raises UsageError for one that the raw orders do not have."""
     for key in COLUMN_QUESTIONS.values():
         answer = answers.get(key)
-        is_usable = answer is None or answer.value in (*columns, OTHER_ANSWERS.get(key))
+        is_usable = answer is None or answer.value in (*columns, *OTHER_ANSWERS.get(key, ()))
         if answer is not None and _is_set(answer) and not is_usable:
             raise UsageError(
                 f"{key} is {answer.value!r}, which is not a column of raw.orders",

@@ -7,12 +7,12 @@ not count. Amounts are without a sign. Texts are read as those of totals are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from orderbridge.pipelines.reconcile.orders import RawOrders
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
+from orderbridge.pipelines.reconcile.orders import RawOrders, child_columns
+from orderbridge.pipelines.warehouse.sql import sql_name
 from orderbridge.transforms.order_fields import FieldChoice
 from orderbridge.transforms.order_names import ORDER_NAMES
 
@@ -34,20 +34,15 @@ def find_refunds(orders: RawOrders, choice: FieldChoice) -> FieldChoice:
     """Makes the table, and adds the payments' state to the choice; nothing where the orders have none of it."""
     build = orders.tables.build
     build.execute(f"DROP TABLE IF EXISTS {TABLE}")
-    children = {
-        name.removeprefix("orders__"): columns_of(build, f"raw.{name}")
-        for name in table_names(build, "raw")
-        if name.startswith("orders__")
-    }
     joins: list[str] = []
     amounts = [*_own_amounts(orders, choice)]
-    nested = next(_columns(children, "refunds", "refund_amount"), None)
+    nested = next(child_columns(build, "refunds", "refund_amount"), None)
     if nested is not None:
         table = sql_name(f"orders__{nested[0]}")
         amount = orders.tables.numbers(f"raw.{table}", nested[1], "n")
         joins.append(_NESTED.format(amount=amount, table=table))
         amounts.insert(0, "refunds.amount")
-    payments = next(_columns(children, "payments", "payment_state"), None)
+    payments = next(child_columns(build, "payments", "payment_state"), None)
     if payments is not None:
         table, column = payments
         state = sql_name(column)
@@ -79,14 +74,3 @@ def _own_amounts(orders: RawOrders, choice: FieldChoice) -> Iterator[str]:
         if total in orders.kinds and name in orders.kinds and name != total:
             before, after = (orders.tables.numbers(orders.name, one, "o") for one in (total, name))
             yield f"nullif(greatest({before} - {after}, 0), 0)"
-
-
-def _columns(
-    children: Mapping[str, Mapping[str, str]], tables: str, columns: str
-) -> Iterator[tuple[str, str]]:
-    """The child tables of a kind, each with its first column of a kind."""
-    for table in ORDER_NAMES[tables]:
-        for column in ORDER_NAMES[columns]:
-            if column in children.get(table, {}):
-                yield table, column
-                break

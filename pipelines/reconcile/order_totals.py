@@ -16,7 +16,7 @@ from typing import Final
 import duckdb
 
 from orderbridge.pipelines.reconcile.order_lines import KEYS, RawLines, ReadLines
-from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text
 from orderbridge.transforms.currencies import DECIMALS, DECIMALS_USUAL
 from orderbridge.transforms.dates import OFFSET_MAX, DateContext
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, DATE, MONEY, TEXT, TIMESTAMP, from_arrow
@@ -66,7 +66,7 @@ def reconcile_lines(lines: RawLines, read: ReadLines) -> int:
     if read.is_in_cents:
         values |= {name: _IN_UNITS.format(name=name) for name in _PRICES}
     columns = [f"{values.get(column, f'f.{column}')} AS {column}" for column in ORDER_LINES]
-    passed_on = [column for column in lines.raw if column not in KEYS]
+    passed_on = [column for column in columns_of(build, lines.raw) if column not in KEYS]
     raw = [
         f"l.{sql_name(column)} AS {sql_name(new)}"
         for column, new in raw_column_names(ORDER_LINES, passed_on).items()
@@ -75,7 +75,7 @@ def reconcile_lines(lines: RawLines, read: ReadLines) -> int:
     build.execute("SET disabled_optimizers = 'build_side_probe_side,join_order'")
     build.execute(
         f"CREATE OR REPLACE TABLE reconciled.order_lines AS SELECT {', '.join([*columns, *raw])} "
-        f"FROM {lines.table} l POSITIONAL JOIN {read.made} f JOIN reconciled.orders o ON o.order_id = l.order_id"
+        f"FROM {lines.raw} l POSITIONAL JOIN {read.made} f JOIN reconciled.orders o ON o.order_id = l.order_id"
     )
     build.execute("RESET disabled_optimizers")
     orphans = from_arrow(

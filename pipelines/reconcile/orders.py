@@ -13,9 +13,11 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from orderbridge.pipelines.reconcile.name_pairs import split_pairs
 from orderbridge.pipelines.reconcile.order_lines import RawLines
 from orderbridge.pipelines.reconcile.parts import Parts
 from orderbridge.pipelines.warehouse.accepted import Accepted
@@ -28,7 +30,7 @@ from orderbridge.pipelines.warehouse.recent_rows import (
     RecentRows,
     RowKind,
 )
-from orderbridge.pipelines.warehouse.sql import sql_name
+from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.customer_index import CustomerIndex
 from orderbridge.transforms.dates import (
@@ -60,7 +62,7 @@ from orderbridge.transforms.orders import (
     raw_column_names,
 )
 from orderbridge.transforms.questions import Answer
-from orderbridge.transforms.total_candidates import SUM_OF_LINES
+from orderbridge.transforms.total_candidates import SUM_OF_PAYMENTS, SUMS
 from orderbridge.transforms.value_questions import DATES
 
 COMPARED_ROWS: Final = 20_000
@@ -69,6 +71,14 @@ _NO_CUSTOMERS: Final = (
     "NULL::VARCHAR AS customer_id, NULL::VARCHAR AS customer_status, NULL::BOOLEAN AS is_ambiguous"
 )
 _IS_MISSING: Final = "_missing_since IS NOT NULL AS is_missing"
+NO_SUMS: Final = "SELECT NULL::VARCHAR AS order_id, NULL::DECIMAL(38, 9) AS total"
+"""The sums of orders that have nothing to add up (SQL)."""
+_PAYMENT_SUMS: Final = """
+    SELECT n.order_id, if(count(n.amount) = count(*), sum(n.amount), NULL)::DECIMAL(38, 9) AS total
+    FROM (SELECT n.order_id, {amount} AS amount FROM {child} n) n GROUP BY n.order_id"""
+_ORDER_SUMS: Final = """
+    CREATE OR REPLACE TEMP TABLE order_sums AS
+    SELECT s.total FROM {orders} o LEFT JOIN ({sums}) s ON s.order_id = o.id ORDER BY o.rowid"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,32 +87,38 @@ class RawOrders:
 
     Attributes:
         tables: reads them.
-        name: of the table.
+        raw: the table whose columns `reconciled.orders` passes on.
+        name: of the table that is read: the same, or a copy with ids and names in place of pairs.
         kinds: the type of each column.
         rows: the number of those that are listed.
         lines: their lines; None where there are none.
         line_choice: the columns of these.
+        payments: the child table of their payments, and its column of amounts; None where there is none.
     """
 
     tables: Parts
+    raw: str
     name: str
     kinds: Mapping[str, pa.DataType]
     rows: int
     lines: RawLines | None = None
     line_choice: LineChoice = field(default_factory=LineChoice)
+    payments: tuple[str, str] | None = None
 
     @classmethod
     def of(
         cls, tables: Parts, lines: RawLines | None = None, line_choice: LineChoice | None = None
     ) -> RawOrders:
         """Those of the build."""
-        name = tables.numbered("orders")
+        raw = tables.numbered("orders")
+        name = split_pairs(tables, raw, "orders_with_names")
         schema = tables.build.sql(f"FROM {name} LIMIT 0").to_arrow_table().schema
         ((rows,),) = tables.build.execute(
             f"SELECT count(*) FROM {name} WHERE _missing_since IS NULL"
         ).fetchall()
         kinds = dict(zip(schema.names, schema.types, strict=True))
-        return cls(tables, name, kinds, rows, lines, line_choice or LineChoice())
+        payments = next(child_columns(tables.build, "payments", "payment_amount"), None)
+        return cls(tables, raw, name, kinds, rows, lines, line_choice or LineChoice(), payments)
 
     @property
     def keys(self) -> Sequence[str]:
@@ -134,6 +150,11 @@ class RawOrders:
         return self.line_choice.fields.discount
 
     @property
+    def have_payments(self) -> bool:
+        """See `OrderColumns`."""
+        return self.payments is not None
+
+    @property
     def share(self) -> int:
         """Of so many orders, one is in a sample."""
         return self.rows // COMPARED_ROWS + 1
@@ -147,10 +168,13 @@ class RawOrders:
 
     def sample(self, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """See `OrderColumns`."""
-        columns = ", ".join(["id", *map(sql_name, names)])
+        own = [sql_name(name) for name in names if name != SUM_OF_PAYMENTS]
         sql = f"""
-            SELECT {columns} FROM {self.name}
+            SELECT {", ".join(["id", *own])} FROM {self.name}
             WHERE _missing_since IS NULL AND hash(id) % {self.share} = 0"""
+        if SUM_OF_PAYMENTS in names:
+            sums = self.payment_sums()
+            sql = f"SELECT o.*, s.total AS {SUM_OF_PAYMENTS} FROM ({sql}) o LEFT JOIN ({sums}) s ON s.order_id = o.id"
         rows = from_arrow(self.tables.build.sql(sql).to_arrow_table())
         if self.lines is None:
             return rows, frame({"order_id": TEXT})
@@ -159,6 +183,32 @@ class RawOrders:
         lines = self.lines.sample(read)
         amounts = read_amounts(lines, LineReading.of(self.line_choice))
         return rows, amounts.assign(order_id=lines["order_id"])
+
+    def payment_sums(self) -> str:
+        """The payments of each order (SQL: `order_id` and `total`), null where one has no amount."""
+        if self.payments is None:
+            return NO_SUMS
+        table, column = self.payments
+        child = f"raw.{sql_name(f'orders__{table}')}"
+        amount = self.tables.numbers(child, column, "n")
+        return _PAYMENT_SUMS.format(amount=amount, child=child)
+
+    def keep_sums(self, sums: str) -> None:
+        """Makes `temp.order_sums`, a row for each order: its total of sums (SQL: `order_id` and `total`)."""
+        self.tables.build.execute(_ORDER_SUMS.format(orders=self.name, sums=sums))
+
+
+def child_columns(
+    build: duckdb.DuckDBPyConnection, tables: str, columns: str
+) -> Iterator[tuple[str, str]]:
+    """The child tables of a kind, each with its first column of a kind; both are keys of `ORDER_NAMES`."""
+    known = table_names(build, "raw")
+    for table in ORDER_NAMES[tables]:
+        child = f"orders__{table}"
+        found = columns_of(build, f"raw.{sql_name(child)}") if child in known else {}
+        named = [name for name in ORDER_NAMES[columns] if name in found]
+        if named:
+            yield table, named[0]
 
 
 def match_customers(
@@ -233,7 +283,7 @@ def reconcile_orders(
     Args:
         orders: the raw ones.
         choice: their columns, and how these are read.
-        customers: what `match_customers` found. `temp.order_line_sums` is made where the total is that of the lines.
+        customers: what `match_customers` found. `temp.order_sums` is made where the total is a sum.
         context: see `orders_part`.
         coverage_gap: `gap` there.
         clock: by which clock their times are, or that midnights are dates; None: it is not known.
@@ -257,7 +307,7 @@ def reconcile_orders(
     )
     made, counts = tables.fill(ORDERS, task, tables.read(_sides(orders, choice)))
     tables.findings.add(orders_findings(counts, choice, form, coverage_gap))
-    passed_on = sorted(name for name in orders.kinds if name not in ("id", *BOOKKEEPING))
+    passed_on = sorted({*columns_of(tables.build, orders.raw)} - {"id", *BOOKKEEPING})
     raw = [
         f"o.{sql_name(name)} AS {sql_name(new)}"
         for name, new in raw_column_names(ORDERS, passed_on).items()
@@ -265,7 +315,7 @@ def reconcile_orders(
     columns = [*(f"f.{name}" for name in ORDERS), *raw, *(f"o.{name}" for name in BOOKKEEPING)]
     tables.build.execute(
         f"CREATE OR REPLACE TABLE reconciled.orders AS SELECT {', '.join(columns)} "
-        f"FROM {orders.name} o POSITIONAL JOIN {made} f"
+        f"FROM {orders.raw} o POSITIONAL JOIN {made} f"
     )
     tables.build.execute("DROP TABLE temp.order_customers")
     naive = counts["zone_unknown"]
@@ -307,14 +357,14 @@ def _sides(orders: RawOrders, choice: FieldChoice) -> dict[str, str]:
     cancellation = choice.cancellation
     read = ["id", _IS_MISSING]
     for name, column in choice.fields.columns().items():
-        if name != "customer_id" and column != SUM_OF_LINES:
+        if name != "customer_id" and column not in SUMS:
             read.append(f"{sql_name(column)} AS {name}")
     for name in cancellation.columns:
         if name != cancellation.nested:
             read.append(f"{sql_name(name)} AS {sql_name(f'{WITNESS}{name}')}")
     sides = {orders.name: ", ".join(read), "temp.order_customers": ", ".join(ORDER_CUSTOMERS)}
-    if choice.fields.total == SUM_OF_LINES:
-        sides["temp.order_line_sums"] = "total"
+    if choice.fields.total in SUMS:
+        sides["temp.order_sums"] = "total"
     if choice.has_refunds:
         of_payments = f"{WITNESS}{cancellation.nested}"
         sides["temp.order_refunds"] = f"refunded, state AS {sql_name(of_payments)}"

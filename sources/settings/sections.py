@@ -270,7 +270,7 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     )
     total: str | None = setting(
         _COLUMN,
-        "column with the total, or `sum_of_lines`; detected if not set",
+        "column with the total, `sum_of_lines` or `sum_of_payments`; detected if not set",
         "total",
         default=None,
         asks="Which column of raw.orders has the total that you report as revenue?",

@@ -110,6 +110,7 @@ def mixed_shop(seed: int) -> tuple[Shop, dict[str, str], Mapping[str, str]]:
     discount = _discount(mixed, money)
     total, total_of = _total(mixed, money, discount)
     refunds, share_back = _refunds(mixed, money, total_of)
+    others, currency = _others(mixed)
     parts = [
         _customer(mixed, customers),
         _time(mixed),
@@ -117,7 +118,7 @@ def mixed_shop(seed: int) -> tuple[Shop, dict[str, str], Mapping[str, str]]:
         total,
         _lines(mixed, money, discount),
         refunds,
-        _others(mixed),
+        others,
     ]
     answers: dict[str, str] = {"order_total_unit": unit}
     rows: list[Row] = []
@@ -145,7 +146,7 @@ def mixed_shop(seed: int) -> tuple[Shop, dict[str, str], Mapping[str, str]]:
                 customer_id=listed(customers, bought.buyer),
                 day=bought.at.date(),
                 total=total_of(bought),
-                currency="",
+                currency=currency,
                 status=_after_refund(classes[bought.state], share_back(bought)),
                 lines=lines_of(bought.items, revenue=discount.revenue),
             )
@@ -435,9 +436,9 @@ def _lines(mixed: Mixed, money: Callable[[Decimal], Any], discount: Discount) ->
     return Part(lambda bought: {at: [line(item) for item in bought.items]}, answers)
 
 
-def _others(mixed: Mixed) -> Part:
-    """Fields that are none of these: a region, the seller, a currency."""
-    currency = mixed.one("currency", "none", "PEN", "EUR")
+def _others(mixed: Mixed) -> tuple[Part, str]:
+    """Fields that are none of these: a region, the seller, a currency, which stands beside; empty: there is none."""
+    currency = mixed.one("currency", "none", "PEN", "EUR").replace("none", "")
 
     def write(bought: Purchase) -> Row:
         row: Row = {
@@ -445,6 +446,6 @@ def _others(mixed: Mixed) -> Part:
             "user_id": bought.n % 4 + 1,
             "address": {"state": ("LIM", "CUS")[bought.n % 2], "city": "Lima"},
         }
-        return row | ({} if currency == "none" else {"currency": currency})
+        return row | ({"currency": currency} if currency else {})
 
-    return Part(write, {} if currency == "none" else {"order_currency": "currency"})
+    return Part(write, {"order_currency": "currency"} if currency else {}), currency

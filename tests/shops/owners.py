@@ -83,6 +83,8 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
         "order_line_discount_unit": "amount",
     },
     "odoo": {
+        "order_customer_id": "partner_id",
+        "order_customer_notation": "ids",
         "order_ordered_at": "date_order",
         "order_clock": "utc",
         "order_total": "amount_total",
@@ -94,6 +96,8 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
         "order_line_total": "price_subtotal",
     },
     "olist": {
+        "order_total": "sum_of_payments",
+        "order_clock": "local",
         "order_customer_id": "customer__customer_unique_id",
         "order_customer_notation": "codes",
         "order_ordered_at": "order_purchase_timestamp",
@@ -162,5 +166,132 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
         "order_line_product": "id",
         "order_line_quantity": "quantity",
         "order_line_unit_price": "selling_price",
+    },
+    "woocommerce": {
+        "order_customer_id": "customer_id",
+        "order_ordered_at": "date_created_gmt",
+        "order_total": "total",
+        "order_status": "status",
+        "order_statuses": (
+            "completed=sale,processing=sale,on-hold=open,pending=open,cancelled=cancelled,"
+            "refunded=refunded,failed=cancelled,checkout-draft=open"
+        ),
+        "order_lines": "orders__line_items",
+        "order_line_product": "product_id",
+        "order_line_product_name": "name",
+        "order_line_quantity": "quantity",
+        "order_line_unit_price": "price",
+        "order_line_total": "total",
+    },
+    "medusa": {
+        "order_customer_id": "customer_id",
+        "order_customer_notation": "codes",
+        "order_ordered_at": "created_at",
+        "order_total": "total",
+        "order_total_unit": "cents",
+        "order_status": "payment_status",
+        "order_statuses": (
+            "captured=sale,awaiting=open,refunded=refunded,canceled=cancelled,pending=sale,"
+            "payment_status: awaiting=open,payment_status: refunded=refunded"
+        ),
+        "order_lines": "orders__items",
+        "order_line_product": "variant_id",
+        "order_line_product_name": "title",
+        "order_line_quantity": "quantity",
+        "order_line_unit_price": "unit_price",
+        "order_line_total": "total",
+    },
+    "saleor": {
+        "order_customer_id": "user__id",
+        "order_customer_notation": "codes",
+        "order_ordered_at": "created",
+        "order_total": "total__gross__amount",
+        "order_currency": "total__gross__currency",
+        "order_status": "status",
+        "order_statuses": (
+            "FULFILLED=sale,UNFULFILLED=sale,PARTIALLY_FULFILLED=sale,UNCONFIRMED=open,DRAFT=open,"
+            "CANCELED=cancelled,RETURNED=refunded,EXPIRED=cancelled"
+        ),
+        "order_lines": "orders__lines",
+        "order_line_product": "product_sku",
+        "order_line_product_name": "product_name",
+        "order_line_quantity": "quantity",
+        "order_line_unit_price": "unit_price__gross__amount",
+        "order_line_total": "total_price__gross__amount",
+    },
+    "spree": {
+        "order_customer_id": "user_id",
+        "order_customer_notation": "ids",
+        "order_ordered_at": "completed_at",
+        "order_total": "total",
+        "order_status": "state",
+        "order_statuses": "complete=sale,cart=open,payment=open,canceled=cancelled,returned=refunded",
+        "order_lines": "orders__line_items",
+        "order_line_product": "variant_id",
+        "order_line_product_name": "name",
+        "order_line_quantity": "quantity",
+        "order_line_unit_price": "price",
+        "order_line_total": "total",
+    },
+    "northwind": {
+        "order_customer_id": "customer_id",
+        "order_customer_notation": "codes",
+        "order_ordered_at": "order_date",
+        "order_total": "sum_of_lines",
+        "order_status": "none",
+        "order_lines": "orders__order_details",
+        "order_line_product": "product_id",
+        "order_line_product_name": "product__product_name",
+        "order_line_quantity": "quantity",
+        "order_line_unit_price": "unit_price",
+        "order_line_discount": "discount",
+        "order_line_discount_unit": "fraction",
+    },
+    "classicmodels": {
+        "order_customer_id": "customer_number",
+        "order_customer_notation": "codes",
+        "order_ordered_at": "order_date",
+        "order_total": "sum_of_lines",
+        "order_status": "status",
+        "order_statuses": (
+            "Shipped=sale,Resolved=sale,Cancelled=cancelled,On Hold=open,Disputed=open,In Process=sale"
+        ),
+        "order_lines": "orders__orderdetails",
+        "order_line_product": "product_code",
+        "order_line_product_name": "product__product_name",
+        "order_line_quantity": "quantity_ordered",
+        "order_line_unit_price": "price_each",
+    },
+    "bigcommerce": {
+        "order_customer_id": "customer_id",
+        "order_ordered_at": "date_created",
+        "order_total": "total_inc_tax",
+        "order_status": "status",
+        "order_statuses": (
+            "Completed=sale,Shipped=sale,Awaiting Fulfillment=sale,Awaiting Payment=open,"
+            "Incomplete=open,Cancelled=cancelled,Declined=cancelled,Refunded=refunded"
+        ),
+        "order_lines": "orders__products",
+        "order_line_product": "product_id",
+        "order_line_product_name": "name",
+        "order_line_quantity": "quantity",
+        "order_line_unit_price": "price_inc_tax",
+        "order_line_total": "total_inc_tax",
+    },
+    "tiendanube": {
+        "order_customer_id": "customer__id",
+        "order_ordered_at": "created_at",
+        "order_total": "total",
+        "order_status": "payment_status",
+        "order_statuses": (
+            "paid=sale,pending=open,refunded=refunded,voided=cancelled,abandoned=open,open=sale,"
+            "closed=sale,cancelled=cancelled,payment_status: pending=open,"
+            "payment_status: refunded=refunded,payment_status: abandoned=open"
+        ),
+        "order_lines": "orders__products",
+        "order_line_product": "sku",
+        "order_line_product_name": "name",
+        "order_line_quantity": "quantity",
+        "order_line_unit_price": "price",
     },
 }

@@ -93,6 +93,7 @@ SCHEMAS: Final[dict[str, tuple[str, str]]] = {
     "dates of a form that is not proven": ("unproven: created_at", "- created_at - - -"),
     "totals that are none": ("none: amount; id: amount_total_id", ""),
     "a total with a decimal comma": ("comma: total", "- - total - -"),
+    "a status of ids and names": ("number: state; state: state__name", "- - - state__name -"),
     "referrer": ("id: referrer_customer_id", ""),
     "customer and a user": ("id: customer__id; small: user_id", "customer__id - - - -"),
     "id by chance and a code": ("small: customer__id; code: customer__code", "customer__code - - - -"),
@@ -245,6 +246,14 @@ def test_totals_that_are_missing_or_unlike_their_lines_or_another_column_are_fou
         )
 
 
+def test_a_column_of_the_name_of_totals_that_has_the_number_of_pieces_is_no_total() -> None:
+    rows = orders("number: total")
+    lines = rows[["id", "total"]].rename(columns={"id": "order_id", "total": "quantity"})
+    choice = choose_fields(rows, CUSTOMERS, lines=lines.assign(price=12.5))
+    assert choice.fields.total is None
+    assert details(choice, "field_disputed")[0].startswith("total: total is the number of pieces")
+
+
 def test_totals_before_and_after_refunds_are_a_question_however_few_were_refunded() -> None:
     for refunded, after in ((0, 0.0), (2, 0.0), (2, 0.5), (6, 0.0)):
         rows = orders("money: total_price current_total_price")
@@ -329,6 +338,14 @@ def test_totals_that_look_like_cents_are_asked_and_not_used(
         assert (of_0_3.fields.total, details(of_0_3, "field_changed")) == ("total", [])
 
 
+def test_few_totals_that_look_like_cents_are_assumed_to_be_units_and_in_question() -> None:
+    rows = amounts(PRICES, "EUR")
+    choice = choose_fields(rows.head(19), CUSTOMERS)
+    unit = next(one for one in choice.questions if one.id == UNIT)
+    assert (unit.state, unit.value, choice.fields.total) == ("assumed", "units", "total")
+    assert "19 of 19 amounts have no decimals" in unit.evidence.choice("cents").evidence
+
+
 def test_a_name_that_says_cents_proves_them() -> None:
     rows = amounts(PRICES, "EUR").rename(columns={"total": "total_cents"})
     choice = choose_fields(rows, CUSTOMERS)
@@ -365,6 +382,14 @@ def test_tax_and_shipping_are_used_where_answered_and_asked_of_nobody() -> None:
     assert "total_tax is gone" in next(
         one.reason for one in gone.questions if one.id == "reconcile.order_tax"
     )
+
+
+def test_a_time_that_only_carts_lack_is_a_question() -> None:
+    rows = with_values("when: created_at; offset: completed_at", completed_at=range(40))
+    asked = {one.id: one for one in choose_fields(rows, CUSTOMERS).questions}
+    time = asked[FIELD_QUESTIONS["ordered_at"]]
+    assert (time.state, time.value) == ("assumed", "created_at")
+    assert [one.value for one in time.evidence.choices] == ["created_at", "completed_at"]
 
 
 def test_totals_that_differ_in_few_orders_are_a_question() -> None:

@@ -517,6 +517,13 @@ def test_refunds_nested_in_orders_are_a_figure_of_their_own() -> None:
     assert values(result.orders, *figures)[0] == ("sale", None)
 
 
+def test_all_of_an_order_went_back_if_less_than_a_cent_of_it_is_left() -> None:
+    kinds = {**KINDS, "total_refunded": MONEY}
+    row = {"who": 1, "at": "2026-01-05T10:00:00Z", "state": "completed", "total_refunded": "10.01"}
+    result = made(*({**row, "sum": total} for total in ("10.014", "10.02")), kinds=kinds)
+    assert values(result.orders, "status_class") == ["refunded", "sale"]
+
+
 def test_what_is_left_of_an_order_after_a_larger_refund_is_a_sale() -> None:
     kinds = {**KINDS, "current_total_price": MONEY, "total_refunded": MONEY}
     row = {"who": 1, "at": "2026-01-05T10:00:00Z", "state": "completed", "money": "PEN"}

@@ -343,6 +343,21 @@ def test_settings_name_fields_and_a_wrong_one_leaves_the_file(
     ]
 
 
+@pytest.mark.parametrize("total", ["sum_of_lines", "sum_of_payments"])
+def test_a_total_that_is_a_sum_of_nothing_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: str
+) -> None:
+    monkeypatch.setenv("RECONCILE__ORDER_TOTAL", total)
+    with bridge(tmp_path, orders=1) as platform:
+        platform.platform.state.add("orders", {"id": "o1", "createdAt": "2026-01-01T10:00:00Z"})
+        for identifier in platform.platform.state.ids("orders"):
+            if identifier != "o1":
+                platform.platform.state.remove("orders", identifier)
+        platform.pull()
+        reconcile()
+        assert platform.rows("SELECT order_id, total FROM reconciled.orders") == [("o1", None)]
+
+
 def test_lost_rows_and_shared_ids_fail_and_blank_ids_are_found(
     made: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
