@@ -54,8 +54,12 @@ class Pairs:
             for pair in kept.pairs
             if pair.pair not in reviewed
         }
-        together = {pair["pair"] for pairs in grouped_pairs().values() for pair in pairs}
-        doubtful = _doubtful(without={*reviewed, *held, *together})
+        pairs, lines = _pairs_and_lines()
+        without = {*reviewed, *held}
+        for together in _grouped(pairs, reviewed).values():
+            without.update(pair["pair"] for pair in together)
+        left = [pair for pair in pairs if pair["pair"] not in without]
+        doubtful = left[: max(lines // _LINES_PER_QUESTION, _ASKED_MIN)]
         return [*held.values(), *map(_asked, doubtful)]
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
@@ -111,7 +115,10 @@ def grouped_pairs() -> dict[str, Rows]:
     A few are no group: they are asked one by one.
     """
     pairs, _ = _pairs_and_lines()
-    reviewed = read_reviews()
+    return _grouped(pairs, read_reviews())
+
+
+def _grouped(pairs: Rows, reviewed: Collection[str]) -> dict[str, Rows]:
     groups: dict[str, Rows] = {}
     for pair in pairs:
         is_group = pair["status"] == "suggested" and "," in pair["matched_by"]
@@ -130,13 +137,6 @@ def _pairs_and_lines() -> tuple[Rows, int]:
             return [], 0
         ((lines,),) = warehouse.execute(_LINES).fetchall()
         return doubtful_pairs(warehouse, _CERTAIN_FROM), lines
-
-
-def _doubtful(without: Collection[str]) -> Rows:
-    """The most doubtful pairs of the match with the ERP that are left."""
-    pairs, lines = _pairs_and_lines()
-    left = [pair for pair in pairs if pair["pair"] not in without]
-    return left[: max(lines // _LINES_PER_QUESTION, _ASKED_MIN)]
 
 
 def _holding(pair: AlikePair, file: str) -> AskedQuestion:

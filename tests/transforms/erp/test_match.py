@@ -258,6 +258,7 @@ PAIRS: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
         ({"erp_code": "C-0951", "email": "a@x"}, {"erp_code": "777", "email": "a@x"}, "email"),
         ({"erp_code": "C-0951", "email": "a@x"}, {"erp_code": "D-0951", "email": "a@x"}, "erp_code differ"),
         # A tax number with the prefix of its country, or a word before it; a mailbox with a tag.
+        ({"document_number": "NIF: B5837843"}, {"document_number": "B5837843"}, "document_number"),
         ({"email": "a@x", "document_number": "IT 08.754.325"}, {"email": "a+web@x", "document_number": "08754325"},
          "email"),
 ]  # fmt: skip
@@ -355,12 +356,22 @@ def test_a_prefix_is_asked_once_with_what_speaks_for_it_and_never_assumed() -> N
     unlike = unlike_codes(ours, theirs)
     forms = other_forms(unlike, others, 5)
     assert forms["C-"] == (3, "C-06 and 06", Share(2, 3))
+    of_another_line = Pairs(np.array([0, 1, 4]), np.array([0, 1, 2]))
+    assert other_forms(unlike, of_another_line, 5)["C-"].agreement == Share(2, 3)
     (asked,) = code_questions(forms, CodeForm(), {})
     assert (asked.id, asked.state, asked.value) == ("reconcile.erp_code_prefix", "open", None)
     assert asked.evidence.proposal is None
     agreeing = other_forms(unlike, Pairs(np.arange(3), np.arange(3)), 5)
     (proposed,) = code_questions(agreeing, CodeForm(), {})
     assert (proposed.state, proposed.evidence.proposal) == ("open", "C-")
+
+
+def test_zeros_in_front_are_no_question_of_codes_with_two_prefixes() -> None:
+    sides = [["A-007", "A-08", "09"], ["B-7", "A-8", "C-9"]]
+    ours, theirs = (pd.Series(side, dtype=pd.ArrowDtype(TEXT)) for side in sides)
+    nothing = Pairs(np.empty(0, np.int64), np.empty(0, np.int64))
+    forms = other_forms(unlike_codes(ours, theirs), nothing, 3)
+    assert {name: of.lines for name, of in forms.items()} == {"C-": 1, "zeros in front": 2}
 
 
 def test_a_pair_shows_what_agrees_and_what_differs_and_its_weight() -> None:
@@ -647,28 +658,38 @@ def test_a_code_of_several_customers_makes_no_match_of_two_documents() -> None:
 
 
 def test_a_match_stays_over_night_unless_it_is_contradicted() -> None:
-    """Of pairs of the last match: one too light, one of two firms, one rejected, one that weighs less than nothing."""
+    """Of pairs of the last match: one too light now, of two firms, rejected, below nothing, without a key."""
     lines = erp(
         {"erp_code": "A", "email": "a@x", "phone": "987654321"},
         {"erp_code": "B", "email": "b@x", "document_number": "1234567", **FIRM},
         {"erp_code": "C", "email": "c@x", "phone": "987654321"},
         {"erp_code": "D", "email": "d@x", "phone": "987654321"},
         {"erp_code": "E", "login_code": "E", "email": "e@x", **PERSON},
+        {
+            "erp_code": "F",
+            "email": "f@x",
+            "first_name": "Luz",
+            "last_name": "Rey",
+            "phone": "944444444",
+        },
     )
     known = customers(
         *({"email": f"{name}@x", "phone": "912345678"} for name in "abcd"),
         {"erp_code": "EE", "login_code": "EE", "email": "e@x", **OTHER},
+        {"email": "g@x", "first_name": "Luz", "last_name": "Rey", "phone": "944444444"},
     )
     papers = documents({"customer_id": "2", "number": "7654321", "fiscal_name": "Bodega Sur"})
-    last = erp_pairs(("code A", "1"), ("code B", "2"), ("code C", "3"), ("code E", "5"))
+    last = erp_pairs(
+        ("code A", "1"), ("code B", "2"), ("code C", "3"), ("code E", "5"), ("code F", "6")
+    )
     rejected = frame(REVIEWS, [{"line_key": "code C", "customer_id": "3", "is_accepted": False}])
     made = match(lines, known, papers, reviews=rejected, last=last)
-    assert reported(made, "line", "customer_id", "status")[:5] == [
+    assert reported(made, "line", "customer_id", "status")[:6] == [
         (2, "1", "matched"), (3, None, "ambiguous"), (4, None, "only_in_erp"), (5, None, "ambiguous"),
-        (6, None, "ambiguous"),
+        (6, None, "ambiguous"), (7, None, "only_in_erp"),
     ]  # fmt: skip
     found = made.findings[made.findings["rule"] == "pairs_parted"]
-    assert values(found, "severity", "detail") == [("info", "2 pairs of the last match")]
+    assert values(found, "severity", "detail") == [("info", "3 pairs of the last match")]
 
 
 def some_reviews(made: MatchResult, seed: int) -> pd.DataFrame:
