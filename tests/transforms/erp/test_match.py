@@ -692,6 +692,15 @@ def test_a_match_stays_over_night_unless_it_is_contradicted() -> None:
     assert values(found, "severity", "detail") == [("info", "3 pairs of the last match")]
 
 
+def test_a_pair_whose_review_is_withdrawn_is_decided_anew() -> None:
+    lines = erp({"erp_code": "A", "email": "a@x", "phone": "987654321"})
+    known = customers({"email": "a@x", "phone": "912345678"})
+    last = erp_pairs(("code A", "1"))
+    reviewed = last.assign(matched_by=last["matched_by"].str.replace("email", "reviewed"))
+    for pairs, status in ((last, "matched"), (reviewed, "ambiguous")):
+        assert reported(match(lines, known, last=pairs), "status")[0] == status
+
+
 def some_reviews(made: MatchResult, seed: int) -> pd.DataFrame:
     """Half of them accept a pair of rows that have nothing in common."""
     known = (
