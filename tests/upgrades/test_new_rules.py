@@ -13,7 +13,9 @@ from tests.upgrades.releases import git, releases
 from tests.upgrades.test_upgrades import run
 
 RELEASE = "0.3.0-ad26ab6f"
-NIGHT = ("run", "--fail-on", "warning")
+FIRST_NIGHT = ("run", "--fail-on", "warning", "--verbose")
+NIGHT = ("reconcile", "--fail-on", "warning")
+"""A night in which the platform has nothing new."""
 KNOWN = ("customers.erp_code_duplicate", "promotions.active_but_expired")
 ANSWER = ("answer", "finding:orders.list_recovered", "warning", "--why", "an order in two tables")
 CHECKS = {"broken.sql": "no query", "ids.sql": "SELECT customer_id FROM reconciled.customers"}
@@ -47,19 +49,19 @@ def test_a_warning_of_a_new_rule_ends_no_night_with_9_until_somebody_answers(
     project = tmp_path / "project"
     with unpacked(RELEASE, project):
         accept_what_is_known(project)
-        for _ in range(3):
-            code, said = run(project, *NIGHT, "--verbose")
+        for night in (FIRST_NIGHT, NIGHT, NIGHT):
+            code, said = run(project, *night)
             assert code == 0, said
             assert severities(said)["orders.list_recovered"] == "info"
             assert "orders.list_recovered is a warning since 0.4" in said
         write_checks(project, "broken.sql")
-        code, said = run(project, *NIGHT, "--verbose")
+        code, said = run(project, *NIGHT)
         assert (code, severities(said)["checks.cannot_run"]) == (9, "error"), "it found nothing"
         assert severities(said)["orders.list_recovered"] == "info"
         (project / "checks/broken.sql").unlink()
         code, said = run(project, *ANSWER)
         assert code == 0, said
-        code, said = run(project, *NIGHT, "--verbose")
+        code, said = run(project, *NIGHT)
         assert code == 9, said
         assert severities(said)["orders.list_recovered"] == "warning"
         assert "since 0.4" not in said
