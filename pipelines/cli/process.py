@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import logging
 import os
@@ -35,6 +36,11 @@ KEPT: Final = "; nothing was published, and pages already fetched are kept for t
 """Note of a stopped command that fetches pages."""
 MEMORY_MIN: Final = 600 << 20
 """Address space without which no command that uses settings works: with less, OpenBLAS and Arrow end the process."""
+_ARENAS: Final = -8
+"""The option of mallopt(3) for the number of arenas: by default eight a core, and threads reserve 64 MB for each.
+
+Arrow's own pool reserves 1 GB. A small run uses little of either, but all counts where address space is limited.
+"""
 UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
 
 
@@ -133,9 +139,17 @@ def _confirm_hosts() -> None:
 
 
 def _check_memory() -> None:
-    """Raises UsageError below a limit under which libraries end the process themselves, with codes of their own."""
+    """Prepares the libraries for a limit of address space, before they are imported.
+
+    Raises UsageError below a limit under which they end the process themselves, with codes of their own.
+    """
     limit = memory_limit()
-    if 0 < limit < MEMORY_MIN:
+    if not limit:
+        return
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    with suppress(AttributeError):  # another C library than glibc
+        ctypes.CDLL(None).mallopt(_ARENAS, 1)
+    if limit < MEMORY_MIN:
         allowed, least = limit >> 20, MEMORY_MIN >> 20
         raise UsageError(
             f"not enough memory: this process may use {allowed:,} MB (ulimit -v), and needs {least:,} MB",

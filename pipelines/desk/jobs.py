@@ -117,12 +117,17 @@ class Done:
     error: str = ""
 
 
-def run_short(words: Sequence[str]) -> Done:
-    """Runs a command that takes no time, such as `answer`, and waits for its end."""
+def run_short(words: Sequence[str], text: str = "") -> Done:
+    """Runs a command that takes no time, such as `answer`, and waits for its end.
+
+    Args:
+        words: of the command: other users of the machine can see them.
+        text: for its stdin.
+    """
     done = subprocess.run(  # noqa: S603 # our own command
         command_line(words),
         cwd=find_root(),
-        stdin=subprocess.DEVNULL,
+        input=text,
         capture_output=True,
         text=True,
         errors="replace",

@@ -6,6 +6,7 @@ commands, and by keeping a file that was dropped.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,13 +123,13 @@ class Desk:
         form: FormData = request.state.form
         question = field(form, "id")
         if field(form, "withdraw"):
-            words = ["answer", "--withdraw", "--", question]
+            done = run_short(["answer", "--withdraw", "--", question])
         else:
             value = _answer_of(form)
             if not value:
                 return self._question(question, error=self._texts("question.no_value"))
-            words = ["answer", f"--why={field(form, 'why')}", "--", question, value]
-        done = run_short(words)
+            given = {"question": question, "answer": value, "why": field(form, "why")}
+            done = run_short(["answer", "--from", "-"], json.dumps([given]))
         if done.code:
             return self._question(question, error=done.error)
         return self._pages.see(f"/questions?done={quote(question, safe='')}")

@@ -12,7 +12,7 @@ import shutil
 import stat
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -53,27 +53,6 @@ from orderbridge.sources.settings import (
     warehouse_settings,
 )
 
-
-def permission_warnings(root: Path) -> Iterator[str]:
-    """The warnings for every private file that exists; a group may read the warehouse, as analysts do.
-
-    Args:
-        root: of the project, with `.dlt` in it.
-    """
-    paths, warehouse = [*(root / ".dlt").glob("secrets.toml*"), *root.glob("plan-*")], None
-    paths += paths_of_secrets()
-    with suppress(BridgeError):  # reported as that of a setting
-        warehouse = warehouse_path()
-        for file in (warehouse, ledger_path()):
-            paths += file.parent.glob(f"*{glob.escape(file.name)}*")
-    for path in sorted(set(paths)):
-        with suppress(FileNotFoundError):
-            mode = stat.S_IMODE(path.stat().st_mode)
-            if mode & (0o027 if path == warehouse else 0o077):
-                fix = "go-w,o-rwx" if path == warehouse else "go-rwx"
-                yield f"{path} can be read by other users (mode {mode:04o}). Run: chmod {fix} {shlex.quote(str(path))}"
-
-
 _FAMILIES: Final[Mapping[Family, str]] = {"legacy": "the legacy API", "public_v1": "the v1 API"}
 _LOGIN_MODE: Final = "orderbridge questions sources.legacy.login_mode"
 _SETTINGS: Final[Mapping[Family, Callable[[], LegacySettings | PublicV1Settings]]] = {
@@ -101,70 +80,126 @@ class CheckResult:
 
 def check(stop: threading.Event) -> Iterator[CheckResult]:
     """Checks everything, and does not stop at the first problem."""
-    root = find_root()
-    yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
-    yield from (CheckResult("", line) for line in set_values())
-    yield from (CheckResult("", route.words) for route in key_routes())
-    yield from (CheckResult("", warning, is_warning=True) for warning in permission_warnings(root))
+    yield from _remarks(find_root())
     yield from _other_writers()
-    yield (warehouse := _attempt("settings of warehouse", warehouse_settings, "valid"))
-    if warehouse.exit_code == ExitCode.DONE:
-        yield (found := _attempt("warehouse", _warehouse))
-        if found.exit_code == ExitCode.DONE and (path := warehouse_path()).exists():
-            free, size = shutil.disk_usage(path.parent).free / 1e6, path.stat().st_size / 1e6
-            if free < size:
-                words = f"{free:,.0f} MB are free next to the warehouse of {size:,.0f} MB: a run needs that much again"
-                yield CheckResult("", words, is_warning=True)
-        yield _attempt("ledger", _ledger)
-        if warehouse_settings().destination:
-            yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
-            with suppress(BridgeError):  # reported as that of the destination
-                for warning in tls_warnings(warehouse_settings()):
-                    yield CheckResult("", warning, is_warning=True)
+    yield from _files()
     yield _attempt("settings of reconcile", _reconcile)
-    yield (http := _attempt("settings of http", http_settings, "valid"))
+    http = _attempt("settings of http", http_settings, "valid")
+    yield http
     yield _attempt("settings of notify", notify_settings, "valid")
-    families, left_out = dict[Family, str](), tuple[str, ...]()
+    urls: dict[Family, str] = {}
+    yield from _family_settings(urls)
+    if http.exit_code == ExitCode.DONE:
+        yield from _platform(urls, stop)
+
+
+def _remarks(root: Path) -> Iterator[CheckResult]:
+    """What is set, and where; who can read it."""
+    yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
+    for line in set_values():
+        yield CheckResult("", line)
+    for route in key_routes():
+        yield CheckResult("", route.words)
+    for warning in permission_warnings(root):
+        yield _warning(warning)
+
+
+def permission_warnings(root: Path) -> Iterator[str]:
+    """The warnings for every private file that exists; a group may read the warehouse, as analysts do.
+
+    Args:
+        root: of the project, with `.dlt` in it.
+    """
+    paths = {*(root / ".dlt").glob("secrets.toml*"), *root.glob("plan-*"), *paths_of_secrets()}
+    warehouse = None
+    with suppress(BridgeError):  # reported as that of a setting
+        warehouse = warehouse_path()
+        for file in (warehouse, ledger_path()):
+            paths.update(file.parent.glob(f"*{glob.escape(file.name)}*"))
+    for path in sorted(paths):
+        allowed = 0o750 if path == warehouse else 0o700
+        fix = "go-w,o-rwx" if path == warehouse else "go-rwx"
+        with suppress(FileNotFoundError):
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if mode & 0o077 & ~allowed:
+                command = f"chmod {fix} {shlex.quote(str(path))}"
+                yield f"{path} can be read by other users (mode {mode:04o}). Run: {command}"
+
+
+def _files() -> Iterator[CheckResult]:
+    """The warehouse, the ledger and the copy elsewhere."""
+    settings = _attempt("settings of warehouse", warehouse_settings, "valid")
+    yield settings
+    if settings.exit_code != ExitCode.DONE:
+        return
+    warehouse = _attempt("warehouse", _warehouse)
+    yield warehouse
+    if warehouse.exit_code == ExitCode.DONE:
+        yield from _free_space(warehouse_path())
+    yield _attempt("ledger", _ledger)
+    if warehouse_settings().destination:
+        yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
+        with suppress(BridgeError):  # reported as that of the destination
+            for warning in tls_warnings(warehouse_settings()):
+                yield _warning(warning)
+
+
+def _free_space(warehouse: Path) -> Iterator[CheckResult]:
+    if not warehouse.exists():
+        return
+    free = shutil.disk_usage(warehouse.parent).free / 1e6
+    size = warehouse.stat().st_size / 1e6
+    if free < size:
+        yield _warning(
+            f"{free:,.0f} MB are free next to the warehouse of {size:,.0f} MB: a run needs that much again"
+        )
+
+
+def _family_settings(urls: dict[Family, str]) -> Iterator[CheckResult]:
+    """The settings of each API; the address of each that is valid is put into `urls`."""
+    left_out: Sequence[str] = ()
     with suppress(BridgeError):  # reported as that of the settings, or of the warehouse
         left_out = lists_without_settings(warehouse_path())
     for family, load in _SETTINGS.items():
-        if lists := [name for name in left_out if LISTS[name].family == family]:
-            yield CheckResult(
-                f"settings of {_FAMILIES[family]}", f"not set: {', '.join(lists)} are not read"
-            )
+        what = f"settings of {_FAMILIES[family]}"
+        lists = [name for name in left_out if LISTS[name].family == family]
+        if lists:
+            yield CheckResult(what, f"not set: {', '.join(lists)} are not read")
             continue
-        yield (result := _attempt(f"settings of {_FAMILIES[family]}", partial(_base_url, load)))
-        if result.exit_code == ExitCode.DONE:
-            families[family] = result.message
-            if family == "legacy" and legacy_settings().login_mode is None:
-                yield CheckResult(
-                    "", f"login_mode: not set; customers cannot be imported. Next: {_LOGIN_MODE}"
-                )
-    if http.exit_code != ExitCode.DONE:
-        return
-    if len(families) == len(_FAMILIES):
-        yield (same := _attempt("one environment", lambda: read_targets(tuple(LISTS)).environment))
+        result = _attempt(what, partial(_base_url, load))
+        yield result
+        if result.exit_code != ExitCode.DONE:
+            continue
+        urls[family] = result.message
+        if family == "legacy" and legacy_settings().login_mode is None:
+            words = "login_mode: not set; customers cannot be imported. Next:"
+            yield CheckResult("", f"{words} {_LOGIN_MODE}")
+
+
+def _platform(urls: Mapping[Family, str], stop: threading.Event) -> Iterator[CheckResult]:
+    """The hosts and keys of the APIs with valid settings, and a page of each list."""
+    if len(urls) == len(_FAMILIES):
+        same = _attempt("one environment", lambda: read_targets(tuple(LISTS)).environment)
+        yield same
         if same.exit_code != ExitCode.DONE:
             return
-    targets = read_targets(
-        tuple(name for name, operation in LISTS.items() if operation.family in families)
-    )
-    for family, url in families.items():
-        yield (
-            host := _attempt(
-                f"host of {_FAMILIES[family]}", partial(_host, family, url, targets, stop)
-            )
-        )
-        if host.exit_code != ExitCode.DONE:
-            continue
-        with targets.client(family, stop, PERSON_WAITS) as client:
-            if family == "public_v1":
-                yield _attempt(
-                    f"key of {_FAMILIES[family]} (whoami)", partial(_whoami, client, targets)
-                )
-            for record in records_of(family):
-                action = partial(_first_page, LISTS[record.name], client, targets)
-                yield _attempt(f"first page of {record.name}", action)
+    names = [name for name, operation in LISTS.items() if operation.family in urls]
+    targets = read_targets(tuple(names))
+    for family, url in urls.items():
+        host = _attempt(f"host of {_FAMILIES[family]}", partial(_host, family, url, targets, stop))
+        yield host
+        if host.exit_code == ExitCode.DONE:
+            yield from _lists(family, targets, stop)
+
+
+def _lists(family: Family, targets: Targets, stop: threading.Event) -> Iterator[CheckResult]:
+    with targets.client(family, stop, PERSON_WAITS) as client:
+        if family == "public_v1":
+            whoami = partial(_whoami, client, targets)
+            yield _attempt(f"key of {_FAMILIES[family]} (whoami)", whoami)
+        for record in records_of(family):
+            action = partial(_first_page, LISTS[record.name], client, targets)
+            yield _attempt(f"first page of {record.name}", action)
 
 
 def _other_writers() -> Iterator[CheckResult]:
@@ -194,6 +229,10 @@ def _shared_folder() -> str:
 def worst_exit_code(results: Iterable[CheckResult]) -> ExitCode:
     """The exit code of the worst problem, `DONE` where there is none."""
     return min((result.exit_code for result in results if result.exit_code), default=ExitCode.DONE)
+
+
+def _warning(words: str) -> CheckResult:
+    return CheckResult("", words, is_warning=True)
 
 
 def _attempt(what: str, action: Callable[[], object], message: str = "") -> CheckResult:

@@ -5,6 +5,7 @@ In: a file that a person has filled in. Out: the answers in it, in their order; 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions, Row, open_table
 from orderbridge.sources.settings import read_answers
 
+STDIN: Final = Path("-")
 _OURS: Final = "\ufeffquestion;".encode()
 _OUR_PAIRS: Final = "\ufeffpair;".encode()
 _PAIRS: Final = "pair"
@@ -27,7 +29,11 @@ _HINT: Final = "A file for a spreadsheet is written by: orderbridge questions --
 
 
 def answers_in(path: Path, why: str = "") -> list[GivenAnswer]:
-    """The answers in a file; `why` is the reason of those that have none of their own.
+    """The answers in a file.
+
+    Args:
+        path: `-` is JSON from stdin, which other users cannot see, as they see arguments.
+        why: the reason of those that have none of their own.
 
     Raises:
         UsageError: the file cannot be read, or an entry is not valid.
@@ -38,9 +44,8 @@ def answers_in(path: Path, why: str = "") -> list[GivenAnswer]:
             GivenAnswer(question=key, value=str(one.value), why=one.why or why)
             for key, one in stored.items()
         ]
-    entries = _json_entries(path) if path.suffix.casefold() == ".json" else _table_entries(path)
     answers: list[GivenAnswer] = []
-    for entry in entries:
+    for entry in _entries(path):
         value = entry["answer"].strip()
         if value:
             reason = entry.get("why", "").strip() or why
@@ -53,10 +58,18 @@ def answers_in(path: Path, why: str = "") -> list[GivenAnswer]:
     return answers
 
 
-def _json_entries(path: Path) -> Iterator[Mapping[str, str]]:
+def _entries(path: Path) -> Iterator[Mapping[str, str]]:
+    if path == STDIN:
+        return _json_entries(sys.stdin.buffer.read(), "stdin")
+    if path.suffix.casefold() == ".json":
+        with disk_errors(path, "Name another file."):
+            text = path.read_bytes()
+        return _json_entries(text, str(path))
+    return _table_entries(path)
+
+
+def _json_entries(text: bytes, path: str) -> Iterator[Mapping[str, str]]:
     """The entries of a JSON array of objects, or of what `orderbridge questions --json` prints."""
-    with disk_errors(path, "Name another file."):
-        text = path.read_bytes()
     try:
         document: Any = msgspec.json.decode(text)
     except msgspec.DecodeError as error:

@@ -22,7 +22,9 @@ _ACL_ENTRY: Final = struct.Struct("<HHI")
 _USER: Final = 0x02
 _OWN_GROUP: Final = 0x04
 _GROUP: Final = 0x08
+_READ: Final = 4
 _WRITE: Final = 2
+_RUN: Final = 1
 
 
 class Entry(NamedTuple):
@@ -76,8 +78,12 @@ def _acl(path: Path) -> list[tuple[int, int, int]]:
 
 
 def _acl_entry(kind: str, name: str, permissions: int) -> Entry:
-    reads, runs = ("r" if permissions & 4 else "-"), ("x" if permissions & 1 else "-")
-    return Entry(f"ACL entry {kind}:{name}:{reads}w{runs}", f"{kind[0]}:{name}:{reads}-{runs}")
+    """A user or group of an access control list, as getfacl shows it, and what setfacl makes of it."""
+    reads = "r" if permissions & _READ else "-"
+    runs = "x" if permissions & _RUN else "-"
+    words = f"ACL entry {kind}:{name}:{reads}w{runs}"
+    narrowed = f"{kind[0]}:{name}:{reads}-{runs}"
+    return Entry(words, narrowed)
 
 
 def _shared_group(number: int, owners: Collection[int]) -> Iterator[str]:

@@ -220,7 +220,7 @@ class Started:
 
     def __init__(self, *arguments: Any) -> None:
         """Forks it from a process that has imported the program, which saves a second of CPU."""
-        pipes = [_FORKS.Pipe(duplex=False) for _ in range(2)]
+        pipes = [FORKS.Pipe(duplex=False) for _ in range(2)]
         self._process = fork(*arguments, *(write for _, write in pipes))
         self.stdout, self.stderr = (
             os.fdopen(os.dup(read.fileno()), encoding="utf-8") for read, _ in pipes
@@ -269,8 +269,9 @@ class Started:
     kill = partialmethod(send_signal, signal.SIGKILL)
 
 
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
+FORKS = multiprocessing.get_context("forkserver")
+"""Starts processes that have imported the program."""
+FORKS.set_forkserver_preload(
     [
         "dlt.destinations.impl.duckdb.duck",
         "dlt.load",
@@ -296,7 +297,7 @@ _FORKS.set_forkserver_preload(
 
 def fork(*arguments: Any) -> multiprocessing.process.BaseProcess:
     """Forks a command. See `_run`; its streams are closed here."""
-    process = _FORKS.Process(target=_run, args=arguments)
+    process = FORKS.Process(target=_run, args=arguments)
     process.start()
     for one in arguments:
         if isinstance(one, Connection):

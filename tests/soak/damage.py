@@ -1,23 +1,29 @@
 """Damaged files of a project: ledger, warehouse, plan folders, notes. No command ends with the exit code of a bug.
 
 A seed makes a project, and damages some of its files, one after the other. Commands that read a damaged file run in
-processes of their own. The judge: the exit code is one that means something else than a bug, and no signal of the
-system ended the process.
+another process, which is started anew once one has ended it. The judge: the exit code is one that means something else
+than a bug, and no signal of the system ended the process.
 """
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import random
 import re
 import shutil
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 from orderbridge.sources.errors import ExitCode
-from tests.pipelines.bridge import Bridge, bridge, start
+from tests.pipelines.bridge import FORKS, Bridge, bridge, command
 from tests.soak.walks import Outcome, folder_in_memory
 
 PAGE: Final = 4096
@@ -39,14 +45,33 @@ HISTORY: Final = (
     "run",
 )
 """The commands that make the project."""
-WAREHOUSE: Final = ("status", "report", "questions", "export bi.orders --out o.csv", "reconcile")
-LEDGER: Final = ("status", "questions", "push PLAN --yes", "settle PLAN", "pull price_lists")
+WAREHOUSE: Final = (
+    "status",
+    "report",
+    "questions",
+    "export bi.orders --out o.csv",
+    "reconcile",
+    "views",
+    "diff",
+    "check",
+    "plan variants v.csv --out p",
+)
+LEDGER: Final = (
+    "status",
+    "questions",
+    "push PLAN --yes",
+    "settle PLAN",
+    "pull price_lists",
+    "check",
+    "plan variants v.csv --out p",
+)
 PLAN: Final = ("status", "push PLAN --yes", "settle PLAN", "verify PLAN", "questions")
 SETTINGS: Final = ("status", "questions", "reconcile", "import variants v.csv --yes")
 INPUT: Final = ("plan variants v.csv --out p", "import variants v.csv --yes", "preview c.csv")
 READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("warehouse.duckdb", WAREHOUSE),
     ("ledger.sqlite", LEDGER),
+    ("warehouse-versions/*", ("diff", "diff", "run")),
     (".ledger.sqlite.mark", LEDGER),
     ("plan-*/*", PLAN),
     ("plan-*/plan.json", PLAN),
@@ -98,6 +123,19 @@ def _cut(data: bytearray, rng: random.Random) -> None:
     del data[rng.randrange(len(data)) :]
 
 
+def _zeros(data: bytearray, rng: random.Random) -> None:
+    """As a file system leaves a file whose blocks were not written."""
+    start = rng.choice((0, 0, len(data) // 2))
+    data[start:] = bytes(len(data) - start)
+
+
+def _magic(data: bytearray, rng: random.Random) -> None:
+    """The file begins as one of another program or version does."""
+    start = rng.choice((b"SQLite format 3\0", b"PK\3\4", b"\x89PNG\r\n", b"DUCK", bytes(16)))
+    at = rng.choice((0, 8))
+    data[at : at + len(start)] = start
+
+
 def _a_word(data: bytearray, rng: random.Random) -> None:
     """A word or number of a text becomes another one, or nothing."""
     words = list(re.finditer(rb"[\w.:+-]+", bytes(data)))
@@ -138,8 +176,59 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(one)
 
 
-OF_PAGES: Final = (_a_page, _bytes, _bits, _cut)
+OF_PAGES: Final = (_a_page, _bytes, _bits, _cut, _zeros, _magic)
 OF_TEXTS: Final = (_bytes, _bits, _cut, _a_word, _a_value, _a_value)
+SWAPPED: Final = 0.1
+"""Share of files that are not damaged but another file of the project."""
+
+
+class Process:
+    """Runs commands one after the other in a process, which is another one once a command has ended it."""
+
+    def __init__(self) -> None:
+        self._process: ForkServerProcess | None = None
+        self._pipe: Connection | None = None
+
+    def run(self, arguments: tuple[str, ...], env: dict[str, str], folder: Path) -> tuple[int, str]:
+        """The exit code of a command, negative for a signal, and all that it said."""
+        if self._process is None or self._pipe is None:
+            self._pipe, far = FORKS.Pipe()
+            self._process = FORKS.Process(target=_serve, args=(far,), daemon=True)
+            self._process.start()
+            far.close()
+        self._pipe.send((arguments, env, folder))
+        try:
+            if self._pipe.poll(SECONDS):
+                answer: tuple[int, str] = self._pipe.recv()
+                return answer
+            said = f"no end in {SECONDS} s"
+        except EOFError:
+            said = "the process ended"
+        ended = self._process
+        self.close()
+        return ended.exitcode or 0, said
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process is not None and self._pipe is not None:
+            self._pipe.close()
+            self._process.kill()
+            self._process.join()
+        self._process = None
+
+
+def _serve(pipe: Connection) -> None:
+    """Runs commands until the other end is closed."""
+    warnings.resetwarnings()
+    warnings.simplefilter("error")
+    while True:
+        try:
+            arguments, env, folder = pipe.recv()
+        except EOFError:
+            return
+        done = command(*arguments, env=env, cwd=folder)
+        gc.collect()  # an error keeps what was open
+        pipe.send((done.code, done.said))
 
 
 @dataclass
@@ -148,15 +237,16 @@ class Project:
 
     made: Bridge
     kept: Path
+    process: Process
 
     @classmethod
-    def build(cls, made: Bridge, kept: Path) -> Project:
+    def build(cls, made: Bridge, kept: Path, process: Process) -> Project:
         folder = made.folder
         customers = [f"E{n};e{n}@example.test;Ana;N{n}\n" for n in range(6)]
         variants = [f"{n};{n};S{n};{n}\n" for n in range(1, 8)]
         (folder / "c.csv").write_text("erpCode;email;firstName;lastName\n" + "".join(customers))
         (folder / "v.csv").write_text("productId;variantId;sku;stock\n" + "".join(variants))
-        project = cls(made, kept)
+        project = cls(made, kept, process)
         for line in HISTORY:
             project.command(line)
         note = {"message": "m", "hint": "h", "exit_code": 4, "failed_at": "2026-03-02"}
@@ -165,12 +255,9 @@ class Project:
         return project
 
     def command(self, line: str) -> tuple[int, str]:
-        """Runs a command in a process of its own. Returns its exit code, and all that it said."""
-        env = self.made.environment(SOURCES__LEGACY__LOGIN_MODE="email")
-        with start(*line.split(), env=env, cwd=self.made.folder) as process:
-            out, err = process.communicate(SECONDS)
-            code = process.wait(SECONDS)
-        return code, out + err
+        """Runs a command. Returns its exit code, and all that it said."""
+        env = self.made.environment(SOURCES__LEGACY__LOGIN_MODE="email", WAREHOUSE__KEEP="1")
+        return self.process.run(tuple(line.split()), env, self.made.folder)
 
     def restore(self) -> None:
         """Puts the files back."""
@@ -200,22 +287,42 @@ def damaged(project: Project, number: int) -> Iterator[str]:
     if not files:
         return
     file = rng.choice(files)
-    how = rng.choice(OF_PAGES if file.suffix in (".duckdb", ".sqlite", ".xlsx") else OF_TEXTS)
-    data = bytearray(file.read_bytes())
-    how(data, rng)
-    file.write_bytes(data)
+    how = _damage(file, project.made.folder, rng)
     plans = sorted(path.name for path in project.made.folder.glob("plan-*"))
     plan = file.parent.name if file.parent.name in plans else rng.choice(plans)
     for line in rng.sample(commands, COMMANDS_OF_FILE):
         code, said = project.command(line.replace("PLAN", plan))
         if code not in NO_BUG:
-            yield f"{number}: {file.name} {how.__name__}: {line}: {_kind(said, code)}"
+            yield f"{number}: {file.name} {how}: {line}: {_kind(said, code)}"
+
+
+def _damage(file: Path, folder: Path, rng: random.Random) -> str:
+    """Damages a file, or puts another one in its place. Returns how."""
+    if rng.random() < SWAPPED:
+        others = sorted(path for path in folder.rglob("*") if path.is_file() and path != file)
+        other = rng.choice(others)
+        shutil.copyfile(other, file)
+        return f"is {other.name}"
+    how: Callable[[bytearray, random.Random], None]
+    how = rng.choice(OF_PAGES if file.suffix in (".duckdb", ".sqlite", ".xlsx") else OF_TEXTS)
+    data = bytearray(file.read_bytes())
+    how(data, rng)
+    file.write_bytes(data)
+    return how.__name__.strip("_")
 
 
 def damage_seed(seed: int, files: int = FILES) -> Outcome:
     """One project, of which some files are damaged, one after the other."""
-    with folder_in_memory() as folder, bridge(folder, customers=30, orders=30) as made:
-        project = Project.build(made, folder / "kept")
-        numbers = range(seed * files, (seed + 1) * files)
-        problems = [problem for number in numbers for problem in damaged(project, number)]
+    process = Process()
+    with (
+        mock.patch.dict(os.environ),
+        folder_in_memory() as folder,
+        bridge(folder, customers=30, orders=30) as made,
+    ):
+        try:
+            project = Project.build(made, folder / "kept", process)
+            numbers = range(seed * files, (seed + 1) * files)
+            problems = [problem for number in numbers for problem in damaged(project, number)]
+        finally:
+            process.close()
     return Outcome({"files": files, "bugs": len(problems)}, problems)

@@ -159,6 +159,35 @@ def test_a_command_with_little_address_space_says_so_before_a_library_ends_the_p
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, words)
 
 
+def test_a_limit_of_address_space_is_not_used_up_by_what_threads_and_arrow_reserve(
+    tmp_path: Path,
+) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1800 << 20, 1800 << 20))
+
+    program = """
+from orderbridge.pipelines.cli.process import _check_memory
+_check_memory()
+import re, threading
+from pathlib import Path
+import pyarrow
+columns = [pyarrow.array([1])]
+together = threading.Barrier(8)
+def work():
+    buffer = bytearray(5000)
+    together.wait()
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(int(re.search(r"VmPeak:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) >> 10)
+"""
+    python = [sys.executable, "-c", program]
+    done = subprocess.run(
+        python, cwd=tmp_path, preexec_fn=limited, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 600, "MB"
+
+
 def test_settings_that_others_can_write_end_every_command_with_2(
     tmp_path: Path, nobody: dict[str, str]
 ) -> None:

@@ -9,13 +9,14 @@ import string
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from orderbridge.pipelines.desk import jobs
 from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import progress_of
@@ -143,10 +144,26 @@ def test_a_command_is_in_a_session_of_its_own_and_has_its_own_output(
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
-def test_a_question_is_answered_and_the_answer_is_seen_at_once(shop_desk: Browser) -> None:
+def _noting(
+    command_line: Callable[[Sequence[str]], list[str]], started: list[list[str]]
+) -> Callable[[Sequence[str]], list[str]]:
+    def noted(words: Sequence[str]) -> list[str]:
+        started.append(command_line(words))
+        return started[-1]
+
+    return noted
+
+
+def test_a_question_is_answered_and_the_answer_is_seen_at_once_but_not_in_the_process_list(
+    shop_desk: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     question = "reconcile.timezone"
     assert question in shop_desk.get("/questions").text
+    started: list[list[str]] = []
+    monkeypatch.setattr(jobs, "command_line", _noting(jobs.command_line, started))
     response = shop_desk.post("/question", id=question, other="America/Lima", why="the shop")
+    assert len(started) == 1
+    assert not [word for word in started[0] if "America/Lima" in word or "the shop" in word]
     assert response.status_code == 303, response.text
     answers = (shop_desk.folder / ".dlt" / "answers.toml").read_text()
     assert "America/Lima" in answers
@@ -162,7 +179,7 @@ def test_a_page_is_shown_while_an_answer_is_written(
 ) -> None:
     begun, goes_on = threading.Event(), threading.Event()
 
-    def slow(words: Sequence[str]) -> Done:
+    def slow(words: Sequence[str], text: str = "") -> Done:
         begun.set()
         assert goes_on.wait(120)
         return Done(0)
