@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from orderbridge.sources.extract.result import SWEEPS_MAX, Sweep
+from orderbridge.sources.extract.result import (
+    SWEEPS_MAX,
+    ListResult,
+    Sweep,
+    Verdict,
+    WalkOptions,
+)
+from orderbridge.sources.extract.sweep_rows import SweepRows
 
 SECOND_SIZE: Final = 0.61
 """Page size of the second sweep, as a share of the first: their page boundaries rarely coincide."""
@@ -136,3 +143,123 @@ def observations_of(resource: str, sweep: Sweep, first_page: int) -> Iterator[tu
             else f"not honoured: {sweep.size} rows for {sweep.limit}"
         )
         yield "legacy_limit", f"{resource}: {honoured}"
+
+
+class Proof:
+    """What the sweeps of one walk prove of its list.
+
+    Args:
+        result: of the walk; its sweeps are judged, and issues and evidence are added to it.
+        options: of the walk, with what earlier walks know.
+        is_paged: whether the list is paged by number; otherwise it is read by a cursor, or in one response.
+
+    Attributes:
+        rows: of each sweep of the result.
+    """
+
+    def __init__(self, result: ListResult, options: WalkOptions, *, is_paged: bool) -> None:
+        self.rows: list[SweepRows] = []
+        self._result = result
+        self._options = options
+        self._is_paged = is_paged
+
+    def judge(self) -> bool:
+        """Judges the sweeps so far. True if they agree, or if no further sweep could prove more."""
+        sweeps = self._result.sweeps
+        if self._is_paged and len(sweeps) > 1 and have_equal_pages(sweeps):
+            if sweeps[-2].is_clean and sweeps[-1].is_clean:
+                sweeps[-1].issues.append(
+                    "the platform ignores `limit`: both sweeps had pages of the same size"
+                )
+            return True
+        self._result.is_agreed = self._is_agreed()
+        return self._result.is_agreed
+
+    def _is_agreed(self) -> bool:
+        """Whether the last sweep has all rows: as the one before has them, or by a cursor, each id once.
+
+        An offset cursor skips a row when an earlier row is deleted. If a known id is missing, the list is read again.
+        """
+        *earlier, last = self.rows
+        if not self._is_paged and not last.repeated.counts:
+            if earlier:
+                return not any(last.ids.count_absent(rows.ids) for rows in earlier)
+            known_ids = self._options.known_ids
+            return known_ids is None or not last.count_absent(known_ids)
+        if not earlier:
+            return False
+        return agree(*self._result.sweeps[-2:]) and earlier[-1].same_rows(last)
+
+    def is_gap_known(self, gap: int) -> bool:
+        """Whether `total` differs from the rows read by nothing, or by as much as in earlier walks.
+
+        A `total` that counts deleted rows counts those too that were listed before and are not now.
+        """
+        known, known_ids = self._options.known_gap, self._options.known_ids
+        if gap in (0, known):
+            return True
+        if not known or known_ids is None:
+            return False
+        return gap - known == self.rows[-1].count_absent(known_ids)
+
+    def verdict(self) -> Verdict:
+        """`complete` if the sweeps agree, and those that prove it have no issue and no quarantined row."""
+        sweeps = self._result.sweeps
+        judged = sweeps[-2:] if self._is_paged else sweeps[-1:]
+        is_flawed = any(sweep.issues or sweep.quarantined for sweep in judged)
+        return "complete" if self._result.is_agreed and not is_flawed else "unproven"
+
+    def used_rows(self) -> list[SweepRows]:
+        """The sweeps whose rows are published: the last one if it has all rows, otherwise all."""
+        return self.rows[-1:] if self._result.is_agreed else self.rows
+
+    def record_evidence(self) -> None:
+        """Adds the reasons for the verdict to the result, once it has its rows."""
+        result = self._result
+        result.evidence += map(evidence_of, result.sweeps)
+        result.evidence += self._reasons()
+        if not self._explain_total():
+            listed = result.distinct + len(result.quarantined)
+            result.cut = cut_in_words(result.sweeps, listed, self._options.known_gap)
+
+    def _reasons(self) -> list[str]:
+        """Why the sweeps together prove the list, or do not; nothing where one sweep by a cursor does."""
+        is_single = len(self.rows) == 1
+        if not self._result.is_agreed:
+            if is_single:
+                return [
+                    "a single sweep does not prove a list: rows may have moved while it was read"
+                ]
+            return ["no two sweeps agree: all are merged"]
+        if is_single:
+            return []
+        if self._is_paged or self.rows[-1].repeated.counts:
+            return ["the last two sweeps agree"]
+        return ["the last sweep has each id once, and all ids before it"]
+
+    def _explain_total(self) -> bool:
+        """Records by how many rows `total` differs: as known, or as all sweeps confirm for the next walk.
+
+        Returns:
+            Whether the list is proven, or the difference is known or confirmed.
+        """
+        sweeps = self._result.sweeps
+        is_proven = self._result.verdict == "complete"
+        if is_proven and self._options.known_gap:
+            self._record_gap(sweeps[-1].gap, "as earlier reads confirmed")
+            return True
+        gap = confirmed_gap(sweeps)
+        if gap and all(rows.same_rows(self.rows[-1]) for rows in self.rows):
+            next_read = "a next read with this difference can be complete"
+            self._record_gap(gap, f"{len(sweeps)} equal sweeps confirm: {next_read}")
+            return True
+        return is_proven
+
+    def _record_gap(self, gap: int, words: str) -> None:
+        """Records, for the next walk, how many rows more than are listed `total` counts."""
+        self._result.observations[f"{self._result.resource}_total_gap", f"{gap}"] += 1
+        if gap:
+            more = "more" if gap > 0 else "fewer"
+            self._result.evidence.append(
+                f"total counts {abs(gap)} rows {more} than are listed, {words}"
+            )

@@ -30,15 +30,7 @@ from orderbridge.sources.extract.ids import distinct_rows
 from orderbridge.sources.extract.legacy_pages import LegacyPages
 from orderbridge.sources.extract.page_files import PageFiles
 from orderbridge.sources.extract.pages import PageReadings, Paginator
-from orderbridge.sources.extract.proof import (
-    agree,
-    confirmed_gap,
-    cut_in_words,
-    evidence_of,
-    have_equal_pages,
-    next_limit,
-    observations_of,
-)
+from orderbridge.sources.extract.proof import Proof, evidence_of, next_limit, observations_of
 from orderbridge.sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from orderbridge.sources.extract.spool import Spool, SpoolFolder
 from orderbridge.sources.extract.sweep_rows import SweepRows
@@ -138,8 +130,7 @@ class _ListWalk:
         self._is_paged = self._operation.paging == "pages"
         self._inferred = self._new_schema()
         self._result = ListResult(self._record.name)
-        self._rows: list[SweepRows] = []
-        """The rows of each sweep of `_result`."""
+        self._proof = Proof(self._result, options, is_paged=self._is_paged)
 
     def run(self, progress: Progress) -> ListResult:
         result = self._result
@@ -219,7 +210,7 @@ class _ListWalk:
                 self._result.evidence.append("a cursor expired: started again from the first page")
                 self._spools.clear()
                 self._result.sweeps.clear()
-                self._rows.clear()
+                self._proof.rows.clear()
                 self._inferred = self._new_schema()
         raise ContractBroken(
             f"the platform rejected its own cursor {RESTARTS_MAX + 1} times",
@@ -242,7 +233,7 @@ class _ListWalk:
             except PlatformError as error:
                 raise TailMismatch(f"the saved cursor failed: {error.message}", "failed") from None
             self._check_tail(sweep)
-            self._use(self._rows)
+            self._use(self._proof.rows)
         self._result.verdict = "tail"
         self._result.observations["cursor_reuse", "continues"] += 1
         self._result.evidence += [
@@ -253,7 +244,7 @@ class _ListWalk:
 
     def _check_tail(self, sweep: Sweep) -> None:
         """Raises TailMismatch where only the whole list can tell what a row is."""
-        if sweep.issues or self._rows[-1].repeated.counts:
+        if sweep.issues or self._proof.rows[-1].repeated.counts:
             raise TailMismatch("ids occur twice after the saved cursor", "repeats rows")
         if sweep.quarantined:
             # Only whole reads keep count of them: a tail would be the last to mention these.
@@ -285,28 +276,16 @@ class _ListWalk:
                     f"limit {sweep.limit} was rejected with status {error.status}: no further sweep"
                 )
                 return
-            if self._decide(sweep, paginator):
-                return
+            is_open = isinstance(paginator, LegacyPages) and paginator.is_page_0_unknown
+            if is_open or self._proof.judge():
+                return  # no further sweep could prove more
             first_page = None
             if isinstance(paginator, LegacyPages) and not paginator.is_page_0_larger:
                 first_page = paginator.first_page
 
-    def _decide(self, sweep: Sweep, paginator: Paginator) -> bool:
-        """Decides whether the list is proven (`is_agreed`), or no further sweep could prove it: then True."""
-        if isinstance(paginator, LegacyPages) and paginator.is_page_0_unknown:
-            return True
-        if self._is_paged and sweep.number > 1 and have_equal_pages(self._result.sweeps):
-            if self._result.sweeps[-2].is_clean and sweep.is_clean:
-                sweep.issues.append(
-                    "the platform ignores `limit`: both sweeps had pages of the same size"
-                )
-            return True
-        self._result.is_agreed = self._is_agreed()
-        return self._result.is_agreed
-
     def _sweep(self, sweep: Sweep, paginator: Paginator, spool: Spool, progress: Progress) -> None:
         """Reads the list once, from its first page to its end."""
-        earlier = self._rows[-1] if self._rows else None
+        earlier = self._proof.rows[-1] if self._proof.rows else None
         files = PageFiles(
             self._record,
             self._folder / f"sweep-{sweep.number}",
@@ -324,7 +303,7 @@ class _ListWalk:
             for setting, seen in paginator.undecided:
                 self._result.observations[setting, f"{self._record.name}: {seen}"] += 1
             raise
-        self._rows.append(rows)
+        self._proof.rows.append(rows)
         self._result.observations.update(rows.observations)
         sweep.resumed_pages = spool.replayed
         sweep.size = paginator.size or 0
@@ -371,93 +350,18 @@ class _ListWalk:
         sweep.pages_announced = paginator.pages_announced
         sweep.pages_listed = paginator.pages_listed
         sweep.gap = paginator.gap
-        if not self._is_gap_known(sweep.gap):
+        if not self._proof.is_gap_known(sweep.gap):
             sweep.issues.append(f"total is {sweep.total}, but {sweep.rows} rows were read")
         observed = observations_of(self._record.name, sweep, paginator.first_page)
         self._result.observations.update(observed)
 
-    def _is_gap_known(self, gap: int) -> bool:
-        """Whether `total` differs from the rows read by nothing, or by as much as in earlier walks.
-
-        A `total` that counts deleted rows counts those too that were listed before and are not now.
-        """
-        known, known_ids = self._options.known_gap, self._options.known_ids
-        if gap in (0, known):
-            return True
-        if not known or known_ids is None:
-            return False
-        return gap - known == self._rows[-1].count_absent(known_ids)
-
-    def _is_agreed(self) -> bool:
-        """Whether the last sweep has all rows: as the one before has them, or by a cursor, each id once.
-
-        An offset cursor skips a row when an earlier row is deleted. If a known id is missing, the list is read again.
-        """
-        *earlier, last = self._rows
-        if not self._is_paged and not last.repeated.counts:
-            if earlier:
-                return not any(last.ids.count_absent(rows.ids) for rows in earlier)
-            known_ids = self._options.known_ids
-            return known_ids is None or not last.count_absent(known_ids)
-        if not earlier:
-            return False
-        return agree(*self._result.sweeps[-2:]) and earlier[-1].same_rows(last)
-
     def _conclude(self) -> None:
         """The verdict, and the files of the rows that it is about."""
-        result, sweeps = self._result, self._result.sweeps
-        judged = sweeps[-2:] if self._is_paged else sweeps[-1:]
-        is_flawed = any(sweep.issues or sweep.quarantined for sweep in judged)
-        is_proven = result.is_agreed and not is_flawed
-        result.verdict = "complete" if is_proven else "unproven"
-        self._use(self._rows[-1:] if result.is_agreed else self._rows)
-        result.evidence += map(evidence_of, sweeps)
-        result.evidence += self._reasons()
-        if not self._explain_total(is_proven=is_proven):
-            listed = result.distinct + len(result.quarantined)
-            result.cut = cut_in_words(sweeps, listed, self._options.known_gap)
+        result = self._result
+        result.verdict = self._proof.verdict()
+        self._use(self._proof.used_rows())
+        self._proof.record_evidence()
         log.debug("%s: %s", result.resource, result.verdict)
-
-    def _reasons(self) -> list[str]:
-        """Why the sweeps together prove the list, or do not; nothing where one sweep by a cursor does."""
-        is_single = len(self._rows) == 1
-        if not self._result.is_agreed:
-            if is_single:
-                return [
-                    "a single sweep does not prove a list: rows may have moved while it was read"
-                ]
-            return ["no two sweeps agree: all are merged"]
-        if is_single:
-            return []
-        if self._is_paged or self._rows[-1].repeated.counts:
-            return ["the last two sweeps agree"]
-        return ["the last sweep has each id once, and all ids before it"]
-
-    def _explain_total(self, *, is_proven: bool) -> bool:
-        """Records by how many rows `total` differs: as known, or as all sweeps confirm for the next walk.
-
-        Returns:
-            Whether the list is proven, or the difference is known or confirmed.
-        """
-        sweeps = self._result.sweeps
-        if is_proven and self._options.known_gap:
-            self._record_gap(sweeps[-1].gap, "as earlier reads confirmed")
-            return True
-        gap = confirmed_gap(sweeps)
-        if gap and all(rows.same_rows(self._rows[-1]) for rows in self._rows):
-            next_read = "a next read with this difference can be complete"
-            self._record_gap(gap, f"{len(sweeps)} equal sweeps confirm: {next_read}")
-            return True
-        return is_proven
-
-    def _record_gap(self, gap: int, words: str) -> None:
-        """Records, for the next walk, how many rows more than are listed `total` counts."""
-        self._result.observations[f"{self._result.resource}_total_gap", f"{gap}"] += 1
-        if gap:
-            more = "more" if gap > 0 else "fewer"
-            self._result.evidence.append(
-                f"total counts {abs(gap)} rows {more} than are listed, {words}"
-            )
 
     def _use(self, used: list[SweepRows]) -> None:
         """Takes these rows, of the last sweeps, as the result; the newest row of an id wins."""

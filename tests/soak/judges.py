@@ -30,8 +30,7 @@ from orderbridge.sources.decode import rows, schema_inference, values
 from orderbridge.sources.decode.documented import decode
 from orderbridge.sources.decode.rows import Decoded
 from orderbridge.sources.decode.schema_inference import InferredNode
-from orderbridge.sources.extract import batches
-from orderbridge.sources.extract import walk as walks
+from orderbridge.sources.extract import batches, proof
 from orderbridge.sources.extract.sweep_rows import SweepRows
 from orderbridge.sources.http import client as clients
 from orderbridge.sources.http import retries
@@ -95,10 +94,10 @@ CORRECTED = 9
 """The same, but that the orders are corrected in the end."""
 AGREED: dict[str, Broken] = {
     "any two sweeps agree": lambda: patch(
-        walks._ListWalk, "_is_agreed", lambda self: len(self._rows) > 1
+        proof.Proof, "_is_agreed", lambda self: len(self.rows) > 1
     ),
     "the decoder loses a row": lambda: patch(batches, "decode", _lossy),
-    "a lone sweep proves a list": lambda: patch(walks._ListWalk, "_is_agreed", return_value=True),
+    "a lone sweep proves a list": lambda: patch(proof.Proof, "_is_agreed", return_value=True),
 }
 
 
