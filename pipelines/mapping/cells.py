@@ -72,6 +72,12 @@ WORDS: Final = {
 """The meaning of each code, without the value."""
 ADDRESS: Final = r"""[^@\s",;:<>()\\'][^@\s",;:<>()\\]*@[^@\s",;:<>()\\]+\.[^@\s",;:<>()\\.]+"""
 """Pattern of one e-mail address, as a text or as the inside of a JSON text."""
+_NO_MAILBOX: Final = r"^\"?\.|\.\.|\.@"
+"""Dots that no name of a mailbox has: at its beginning, at its end, or two together."""
+_NO_DOMAIN: Final = r"@[.-]|@[^@]*(?:\.-|-\.)|@[^@]*-\"?$"
+"""Parts that no domain has: one that is empty, or that begins or ends with a dash."""
+IMPOSSIBLE_ADDRESS: Final = f"{_NO_MAILBOX}|{_NO_DOMAIN}"
+"""Pattern of what looks like an `ADDRESS` and cannot be one, as a text or a JSON text."""
 _SEVERAL: Final = rf'{ADDRESS}[\s",;:<>()/|].*{ADDRESS}'
 _POWER: Final = r"^[+-]?[0-9]+(([.,][0-9]+)?[eE]\+|[.,][0-9]+[eE]-)[0-9]+$"
 _CELL_ERROR: Final = r"^(#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+( [(].*[)])?|I/T|NV|##+)|Err:5[0-9]{2})$"

@@ -21,6 +21,8 @@ from orderbridge.pipelines.imports import Inputs, ReadyInputs, RejectedInput
 from orderbridge.pipelines.mapping.field_paths import root_of
 from orderbridge.pipelines.plan.damaged_texts import hold_damaged
 from orderbridge.pipelines.plan.decide import Decider
+from orderbridge.pipelines.plan.impossible_addresses import FIELD as ADDRESS
+from orderbridge.pipelines.plan.impossible_addresses import reject_impossible
 from orderbridge.pipelines.plan.model import OPERATIONS_FILE, LineOutcome
 from orderbridge.pipelines.plan.outcomes import (
     CONFLICTING_LINES,
@@ -52,10 +54,12 @@ def partition(
     folder: Path,
     *,
     holds_damaged: bool = False,
+    logs_in_by_address: bool = False,
 ) -> tuple[int, int]:
     """Reads the file, decides, writes the operations, and adds the outcomes of the lines that are not sent.
 
-    With `holds_damaged`, inputs whose texts lost letters are among those that are not sent.
+    With `holds_damaged`, inputs whose texts lost letters are among those that are not sent; with `logs_in_by_address`,
+    new customers whose address cannot be one.
 
     Returns:
         The number of lines of the file, and of those that are sent.
@@ -82,6 +86,9 @@ def partition(
             is_decided = ~duplicates.is_conflicting[rows] & (duplicates.first[rows] == rows)
             first_rows = table.filter(pa.array(is_decided))
             decision = decider.decide(first_rows)
+            if logs_in_by_address:
+                column = _columns_by_path(inputs).get(ADDRESS, ADDRESS)
+                decision = reject_impossible(decision, column)
             if holds_damaged:
                 decision = hold_damaged(decision, _columns_by_path(inputs))
             outcome_of_row[rows[is_decided]] = pc.index_in(

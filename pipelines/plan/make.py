@@ -271,10 +271,11 @@ class _PlanMaker:
         settings, mapping = self.settings, self.inputs.mapping
         is_sheet = self.options.file.suffix.casefold() == ".xlsx"
         dates = {one.name for one in self.kind.record.fields if one.type == "date"}
-        common = SuspiciousValues(self.increments, dates, is_sheet=is_sheet), self.statistics
+        country = reconcile_settings().country if self.kind.has_login else None
+        suspicious = SuspiciousValues(self.increments, dates, is_sheet=is_sheet, country=country)
+        common = suspicious, self.statistics
         if self.customers is not None:
             accepted = current_state.accepted_differences()
-            country = reconcile_settings().country
             table = self.inputs.table
             answered = {one.file for one in AcceptedChanges.read().codes}
             return CustomerDecider(
@@ -327,7 +328,13 @@ class _PlanMaker:
             self.kind, options.batch_size, additive_fields(self.settings.semantics), self.statistics
         )
         lines_read, lines_sent = partition(
-            inputs, outcomes, self.decider, writer, folder, holds_damaged=options.holds_damaged
+            inputs,
+            outcomes,
+            self.decider,
+            writer,
+            folder,
+            holds_damaged=options.holds_damaged,
+            logs_in_by_address=self.kind.has_login and self.settings.login_mode == "email",
         )
         mapping_toml = to_toml(inputs.complete_mapping().with_passwords(options.passwords))
         with create_private(folder / MAPPING_FILE) as out:

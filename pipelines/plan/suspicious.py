@@ -12,14 +12,22 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from orderbridge.pipelines.mapping.cells import ADDRESS
+from orderbridge.pipelines.mapping.cells import ADDRESS, IMPOSSIBLE_ADDRESS
 from orderbridge.pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
 from orderbridge.sources.texts import english
+from orderbridge.transforms.tax_numbers import has_wrong_check_digits
 
 _Check = Callable[[pa.Array], pa.Array]
+
+
+class _Document(msgspec.Struct):
+    """Of a JSON text, what is checked."""
+
+    number: str | None = None
 
 
 @cache
@@ -48,17 +56,29 @@ def _lacks_number(texts: pa.Array) -> pa.Array:
     return pc.less(numbers, pc.count_substring_regex(without_texts, r"[\[,]\{"))
 
 
-_CHECKS: Final[Mapping[str, tuple[str, _Check]]] = {
-    "price": ("not_positive", lambda texts: pc.less_equal(_numbers(texts), 0.0)),
-    "stock": ("negative", lambda texts: pc.less(_numbers(texts), 0.0)),
-    "email": (
-        "not_an_address",
-        lambda texts: pc.invert(pc.match_substring_regex(texts, f'^"{ADDRESS}"$')),
-    ),
-    "phone": ("no_digits", lambda texts: pc.match_substring_regex(texts, r'^"[^\pN"]+"$')),
-    "documents": ("document_number_missing", _lacks_number),
+def _is_no_address(texts: pa.Array) -> pa.Array:
+    is_address = pc.match_substring_regex(texts, f'^"{ADDRESS}"$')
+    return pc.or_(pc.invert(is_address), pc.match_substring_regex(texts, IMPOSSIBLE_ADDRESS))
+
+
+def _is_mistyped(texts: pa.Array) -> pa.Array:
+    """Whether the domain of an address is a known one with a typing error, or ends as none does."""
+    return pc.match_substring_regex(texts, _MISTYPED, ignore_case=True)
+
+
+_MISTYPED: Final = (
+    r"""@[^@]*\.(?:con|cmo|ocm|comm|coom|cpm|vom|xom)"$"""
+    r"""|@(?:gmial|gmai|gamil|gnail|gmal|hotmial|hotmai|hotnail|hormail|outlok|outloo|yaho)\."""
+    r"""|@(?:gmail|hotmail|outlook|yahoo|icloud)\.(?:co|cm|om)"$"""
+)
+_CHECKS: Final[Mapping[str, tuple[tuple[str, _Check], ...]]] = {
+    "price": (("not_positive", lambda texts: pc.less_equal(_numbers(texts), 0.0)),),
+    "stock": (("negative", lambda texts: pc.less(_numbers(texts), 0.0)),),
+    "email": (("not_an_address", _is_no_address), ("address_mistyped", _is_mistyped)),
+    "phone": (("no_digits", lambda texts: pc.match_substring_regex(texts, r'^"[^\pN"]+"$')),),
+    "documents": (("document_number_missing", _lacks_number),),
 }
-"""Code and check by field."""
+"""Codes and checks by field."""
 
 
 class SuspiciousValues:
@@ -68,6 +88,7 @@ class SuspiciousValues:
         increments: fields whose values are increments, which may be negative.
         dates: fields that are dates, whose texts were checked when they were read.
         is_sheet: the file is a workbook, whose cells show fewer digits than they have.
+        country: of tax numbers without a prefix of their own.
     """
 
     def __init__(
@@ -76,8 +97,10 @@ class SuspiciousValues:
         dates: Set[str] = frozenset(),
         *,
         is_sheet: bool = False,
+        country: str | None = None,
     ) -> None:
         self._increments, self._dates, self._is_sheet = increments, dates, is_sheet
+        self._country = country
         self._reasons: dict[tuple[str, str], Reason] = {}
 
     def add(self, table: pa.Table) -> None:
@@ -100,9 +123,22 @@ class SuspiciousValues:
                 self.count(
                     name, "decimals", lines.filter(pc.match_substring_regex(texts, r"\.[0-9]{3}"))
                 )
-            if name in _CHECKS and name not in self._increments:
-                code, check = _CHECKS[name]
-                self.count(name, code, lines.filter(check(texts)))
+            if name not in self._increments:
+                for code, check in _CHECKS.get(name, ()):
+                    self.count(name, code, lines.filter(check(texts)))
+            if name == "documents":
+                self.count(name, "tax_number", lines.filter(self._has_wrong_digits(texts)))
+
+    def _has_wrong_digits(self, texts: pa.Array) -> pa.Array:
+        """Whether a document of each JSON text has a tax number with wrong check digits; null for no text."""
+        rows: list[bool | None] = []
+        for text in texts.to_pylist():
+            numbers = [] if text is None else msgspec.json.decode(text, type=list[_Document])
+            rows.append(any(self._is_wrong(one.number) for one in numbers))
+        return pa.array(rows, pa.bool_())
+
+    def _is_wrong(self, number: str | None) -> bool:
+        return number is not None and has_wrong_check_digits(number, self._country)
 
     def add_merged(self, table: pa.Table) -> None:
         """Checks inputs that equal an earlier one and are merged with it: each of their increments may be meant."""

@@ -52,7 +52,8 @@ REJECTS = {
 """The codes of reasons for which rows are rejected or held."""
 SUSPICIOUS = {
     *_patterns(),
-    *(code for code, _ in _CHECKS.values()),
+    *(code for checks in _CHECKS.values() for code, _ in checks),
+    "tax_number",
     *("zero_id", "decimals", "merged", "nearly_known", "nearly_repeated", "moved", "lookup_moved"),
     *("was_there", "not_listed"),
 }

@@ -323,6 +323,24 @@ def test_the_question_whether_to_send_has_the_counts_of_what_is_not_sent(desk: D
     assert asked.value.message.endswith("; 1 line rejected, 1 line held, 2 suspicious values")
 
 
+def test_an_impossible_address_of_a_new_customer_is_rejected_and_a_wrong_tax_number_holds_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECONCILE__COUNTRY", "ES")
+    known = {"erpCode": "00003", "email": "luz..c@x.test", "firstName": "Luz"}
+    desk.at.platform.state.add("customers", known)
+    text = "Código;Nombre;Correo;NIF\n00001;Ana;ana@x.test;B58378432\n00002;Eva;eva@-x.test;\n"
+    result = desk.run(desk.write(f"{text}00003;Luz;luz..c@x.test;\n"), holds_damaged=True)
+    assert result.plan.manifest.suspicious == 1
+    assert dict(result.push.lines) == {
+        ("confirmed", "confirmed"): 1,
+        ("rejected", "rejected"): 1,
+        ("confirmed", "exists_same"): 1,
+    }
+    rejects = (result.plan.folder / "rejects.csv").read_text("cp1252")
+    assert "Correo «eva@-x.test»: not a valid e-mail address" in rejects
+
+
 def test_the_passwords_of_a_run_that_was_killed_are_named_by_the_next_one(desk: Desk) -> None:
     counted: list[Path] = []
 

@@ -825,7 +825,7 @@ def found(
     """The reasons for values of a field, on lines from 2 on."""
     texts = [None if value is None else msgspec.json.encode(value).decode() for value in values]
     lines = pa.array([[line] for line in range(2, 2 + len(texts))])
-    collected = SuspiciousValues(increments, is_sheet=is_sheet)
+    collected = SuspiciousValues(increments, is_sheet=is_sheet, country="ES")
     collected.add(
         pa.table({"lines": lines, "path": ["/p"] * len(texts), name: pa.array(texts, pa.string())})
     )
@@ -839,7 +839,16 @@ DAMAGED: list[tuple[str, str, list[Any], list[Any]]] = [
     ("firstName", "lost_letter", ["Mu?oz", "Ana Garc?a", "?lvarez"], ["Jos?", "Who? me", "http://x.es/a?b=1", "¿Qué?"]),
     ("firstName", "null_word", ["NULL", "\\N", "n/a", "(null)"], ["Null", "Nan", "NULL 2", "N", "\\\\N"]),
     ("sku", "date", ["01-nov", "Nov-11", "01/11/2026", "2026-11-01"], ["1-11", "11-22-33", "mar-a", "5-NOVA"]),
-    ("email", "not_an_address", ["x", "a@b", "a@b.es, c@d.es", "mailto:a@b.es"], ["o'b@x.es", "ñ@ñ.es"]),
+    ("email", "not_an_address",
+     ["x", "a@b", "a@b.es, c@d.es", "mailto:a@b.es", ".a@b.es", "a.@b.es", "a..b@x.es", "a@.b.es", "a@b..es", "a@-x.es",
+      "a@x-.es", "a@b.-x.es", "a@b.es-"],
+     ["o'b@x.es", "ñ@ñ.es", "a.b@x-y.es", "-a-@b.es", "a@b--c.xn--p1ai"]),
+    ("email", "address_mistyped", ["a@gmail.con", "a@b.cmo", "A@GMIAL.com", "a@hotmail.co", "a@yaho.es"],
+     ["a@gmail.com", "a@b.co", "a@con.es", "a@gmail.com.mx", "a@maiyaho.com", "a@hotmail.com.co"]),
+    ("documents", "tax_number", [[{"number": "B58378432"}], [{"number": "12.345.678-A"}], [{"number": "PT501964842"}],
+     [{"number": "B58378431"}, {"number": "ES B5837843 2"}]],
+     [[{"number": "B58378431"}], [{"number": "12345678z"}], [{"number": "PT501964843"}], [{"number": "AB123456"}],
+      [{"number": "4711"}], [{"number": "Esther 1"}], None]),
     ("phone", "no_digits", ["France", "–"], ["+34 600", "France 12", "٠١"]),
     ("price", "not_positive", [0, -1.5], [0.01, None]),
     ("stock", "negative", [-2], [0, None]),
