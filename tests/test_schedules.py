@@ -298,9 +298,11 @@ def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earli
     (tmp_path / "nightly.jsonl").write_text(
         '{"event": "error", "message": "of yesterday", "exit_code": 3}\n'
     )
-    (tmp_path / "said").write_text(event + "\n", "utf-8")
+    todo = "orderbridge init sources.legacy.api_key"
+    following = json.dumps({"event": "next", "message": todo})
+    (tmp_path / "said").write_text(f"{following}\n{event}\n", "utf-8")
     done, _ = night(tmp_path, f"case $1 in run) cat {tmp_path}/said; exit 3;; esac")
-    assert done.stderr.splitlines()[1:] == [*words.splitlines()]
+    assert done.stderr.splitlines()[1:] == [f"next: {todo}", *words.splitlines()]
     assert all(json.loads(line) for line in (tmp_path / "nightly.jsonl").read_text().splitlines())
     done, _ = night(tmp_path, "case $1 in run) exit 2;; esac")
     assert "nothing was written to nightly.jsonl: is the disk full? (" in done.stderr

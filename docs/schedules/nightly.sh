@@ -1,7 +1,7 @@
 #!/bin/sh
 # One night for a scheduler: pull, reconcile, report; tried again if the platform failed or another run held the lock,
-# which may be a push, or a pull of new orders alone. Prints nothing if all went well, otherwise what a person should
-# know and what orderbridge said, on stderr: cron mails it. Needs the settings in the environment and orderbridge on the
+# which may be a push, or a pull of new orders alone. Prints nothing if all went well, otherwise what happened, the
+# command that is next, and what orderbridge said, on stderr: cron mails it. Needs the settings in the environment and orderbridge on the
 # PATH. Writes nightly.jsonl, an object a line, and report.html into the current folder.
 #
 # Exit code: that of orderbridge; 5, rows in quarantine, counts as done (0). After 7 and 9 a new warehouse is published too.
@@ -9,6 +9,11 @@ set -u
 umask 077
 tries=${ORDERBRIDGE_TRIES:-3}
 wait_s=${ORDERBRIDGE_WAIT_S:-900}
+
+next_command() { # what the last try said that a person does next; nothing where it said none
+    tail -n "+$begin" nightly.jsonl |
+        sed -n 's/.*"event": "next", "message": "\(orderbridge [^"\]*\)".*/next: \1/p' | tail -n 1
+}
 
 message() { # what the last try said at its end: its error, or its summary
     json='"message": "\([^"\\]*\(\\.[^"\\]*\)*\)"'
@@ -78,7 +83,10 @@ case $code in
     12[89] | 1[3-9]?) echo "orderbridge: stopped by a signal ($code); the next run goes on" >&2 ;;
     *) echo "orderbridge: exit code $code" >&2 ;;
 esac
-[ "$code" -eq 0 ] || message >&2
+if [ "$code" -ne 0 ]; then
+    next_command >&2
+    message >&2
+fi
 undelivered=$(tail -n "+$begin" nightly.jsonl | sed -n 's/.*"\(the notification was not delivered[^"]*\)".*/\1/p')
 [ -z "$undelivered" ] || echo "orderbridge: $undelivered" >&2
 

@@ -56,11 +56,11 @@ def command(
     from orderbridge.pipelines.import_file.run import Import, ImportOptions
     from orderbridge.pipelines.push.model import PushOptions
     from orderbridge.pipelines.reporting.notification import notify_failure, notify_import
-    from orderbridge.sources.settings import notify_settings
+    from orderbridge.sources.settings import NotifySettings, notify_settings
 
     is_plan_alone = values and not yes and confirm is None
     is_watched = sys.stdin.isatty() or is_plan_alone  # a person sees how it ends
-    url = None if is_watched else notify_settings().url
+    notified = NotifySettings() if is_watched else notify_settings()
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
     import_options = ImportOptions(
         push=push_options, holds_damaged=not sys.stdin.isatty(), **options
@@ -68,14 +68,17 @@ def command(
     texts = shown_texts(lang)
     run = Import(import_options, steps(reporter, lang, texts))
     try:
-        with notify_failure(url, "import", STOP.exit_code):
+        with notify_failure(notified.url, "import", STOP.exit_code):
             result = run.run()
     except (BridgeError, KeyboardInterrupt) as error:
         if reporter.style == "json":
             known = error if isinstance(error, BridgeError) else None
             print_result("import", [], ended_early(run, known, values=values), reporter.style)
         raise
-    notify_import(url, result, lines_of(result, english()), STOP.exit_code(result.exit_code))
+    next_steps = push_command.next_steps(result.push, result.file)
+    todo = next_steps[0].command or next_steps[0].words if next_steps else ""
+    code = STOP.exit_code(result.exit_code)
+    notify_import(notified, result, lines_of(result, english()), code, todo)
     shown = lines_of(result, texts)
     print_result("import", shown, record(run, result, values=values), reporter.style)
     if (failure := result.push.error or result.error) is not None:

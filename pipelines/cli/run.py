@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +19,7 @@ from orderbridge.pipelines.cli.terminal import print_lines, print_result
 from orderbridge.sources.words import VERDICTS, number
 
 if TYPE_CHECKING:
+    from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.pipelines.pull.model import PullResult
     from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
 
@@ -38,6 +41,7 @@ def command(
         from orderbridge.pipelines.reconcile.erp_files import ErpFiles
         from orderbridge.pipelines.reconcile.reconcile import Reconciling
         from orderbridge.pipelines.reporting.erp_result import result_target, write_erp_result
+        from orderbridge.pipelines.reporting.headline import headline_of_run
         from orderbridge.pipelines.reporting.notification import notify_failure, notify_result
         from orderbridge.pipelines.reporting.report import report as write_report
         from orderbridge.pipelines.reporting.report import report_target
@@ -51,8 +55,11 @@ def command(
 
         if reporter.style == "json":  # of a run that is killed, the log has this line
             reporter.event("started", "the run began", pid=os.getpid(), **settings_origin())
-        url = (notify_settings() if notify is None else NotifySettings(url=Secret(notify))).url
-        with notify_failure(url, signal_code=STOP.exit_code):
+        notified = notify_settings() if notify is None else NotifySettings(url=Secret(notify))
+        with (
+            _next_command_of_failure(reporter),
+            notify_failure(notified.url, signal_code=STOP.exit_code),
+        ):
             with record_failure(warehouse_path(), "run", datetime.now(UTC)):
                 if report is not None:
                     report_target(
@@ -77,7 +84,8 @@ def command(
                     write_erp_result(files.result, files)
 
             result = publish_and_write(read, write)
-        notify_result(url, result, reconciling.result)
+        notify_result(notified, result, reconciling.result)
+        _report_next(reporter, headline_of_run(result, reconciling.result).todo)
     if verbose or reporter.style == "json":
         pull_command.print_pull(result, reporter.style)
         if reconciling.result is not None:
@@ -88,6 +96,24 @@ def command(
     if reporter.style != "json" and reconciling.result is not None and files.result is not None:
         print_lines(f"comparison: {files.result}")
     return result.exit_code
+
+
+@contextmanager
+def _next_command_of_failure(reporter: Reporter) -> Iterator[None]:
+    """Reports the command that is next where the block fails."""
+    from orderbridge.pipelines.reporting.headline import headline_of_error
+
+    try:
+        yield
+    except Exception as error:
+        _report_next(reporter, headline_of_error(error).todo)
+        raise
+
+
+def _report_next(reporter: Reporter, todo: str) -> None:
+    """Tells a script, which mails it, the command that is next. A hint in words is in the error."""
+    if reporter.style == "json" and todo.startswith("orderbridge "):
+        reporter.event("next", todo)
 
 
 def new_question(question: str) -> str:

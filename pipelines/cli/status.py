@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,16 +58,37 @@ def lines(status: Status, texts: Texts | None = None) -> list[str]:
         sign = f"{MARK} " if "assumed" in status.questions else ""
         shown.append(f"{sign}{texts('shown.questions', counts=counts)}")
     shown += [f"  {texts('shown.schema', text=change.text)}" for change in status.schema_changes]
-    for run in status.runs:
-        ended = format_time(run["ended_at"].replace(tzinfo=UTC).timestamp())
-        name = f"{run['command']:<10}"
-        shown.append(f"  {texts('shown.run', command=name, time=ended, code=run['exit_code'])}")
+    shown += _night_lines(status, texts)
     shown += _run_lines(status, texts)
     if status.too_old and not status.lists:
         shown.append(texts("shown.never_pulled"))
     for plan in status.open_plans:
         shown += _plan_lines(plan, texts)
     return shown + _removable_lines(status.removable_plans, texts)
+
+
+def _night_lines(status: Status, texts: Texts) -> list[str]:
+    """The last runs, those that failed among them, the newest first."""
+    nights: list[tuple[float, str]] = []
+    for run in status.runs:
+        ended_at = run["ended_at"].replace(tzinfo=UTC).timestamp()
+        name = f"{run['command']:<10}"
+        time = format_time(ended_at)
+        line = texts("shown.run", command=name, time=time, code=run["exit_code"])
+        nights.append((ended_at, f"  {line}"))
+    for run in status.failed_runs:
+        failed_at = datetime.fromisoformat(run["failed_at"]).timestamp()
+        name = f"{run['command']:<10}"
+        reason = str(run["message"]).partition("\n")[0]
+        line = texts(
+            "shown.run_failed",
+            command=name,
+            time=format_time(failed_at),
+            code=run["exit_code"],
+            reason=reason,
+        )
+        nights.append((failed_at, f"  {line}"))
+    return [line for _, line in sorted(nights, key=lambda night: -night[0])]
 
 
 def _run_lines(status: Status, texts: Texts) -> list[str]:

@@ -204,7 +204,7 @@ def age(hours: float, texts: Texts) -> str:
 
 
 def nights(status: Status, texts: Texts) -> list[NightRow]:
-    """The last runs, a failed one first: nothing is recorded of it but the note of the last."""
+    """The last runs: first what is still so, then those that published and those that failed, the newest first."""
     rows: list[NightRow] = []
     if status.killed:
         rows.append(
@@ -227,18 +227,30 @@ def nights(status: Status, texts: Texts) -> list[NightRow]:
                 detail=detail,
             )
         )
+    past: list[tuple[datetime, NightRow]] = []
+    for failed in status.failed_runs:
+        at = datetime.fromisoformat(failed["failed_at"])
+        row = NightRow(
+            at=at,
+            command=str(failed["command"]),
+            result=texts("night.failed"),
+            is_good=False,
+            detail=[str(failed["message"])],
+        )
+        past.append((at, row))
     for run in status.runs:
         code = run["exit_code"]
-        rows.append(
-            NightRow(
-                at=run["ended_at"].replace(tzinfo=UTC),
-                command=run["command"],
-                result=texts.or_own(f"exit.{code}", texts("exit.other", code=code)),
-                is_good=code in _PUBLISHED,
-                has_remarks=code != ExitCode.DONE,
-            )
+        at = run["ended_at"].replace(tzinfo=UTC)
+        row = NightRow(
+            at=at,
+            command=run["command"],
+            result=texts.or_own(f"exit.{code}", texts("exit.other", code=code)),
+            is_good=code in _PUBLISHED,
+            has_remarks=code != ExitCode.DONE,
         )
-    return rows
+        past.append((at, row))
+    past.sort(key=lambda night: night[0], reverse=True)
+    return [*rows, *(row for _, row in past)]
 
 
 def _time(text: object) -> datetime | str:

@@ -13,6 +13,7 @@ from contextlib import closing
 from orderbridge.pipelines.pull.model import BuildStep, PullOptions, PullResult
 from orderbridge.pipelines.pull.order_tail import OrderTail
 from orderbridge.pipelines.pull.publishing import Publication, check_coverage
+from orderbridge.pipelines.pull.refused_keys import hint_at_refused_keys
 from orderbridge.pipelines.pull.targets import Targets, lists_without_settings, read_targets
 from orderbridge.pipelines.pull.walking import KnownList, ListWalks, known_list
 from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
@@ -66,6 +67,7 @@ def pull(
                 Publication(run, options, targets, result, tail, stop, accepted)
             ) as publication:
                 result.lists, organization = walks.run(names, publication.merge)
+                hint_at_refused_keys(result.lists, build.path)
                 check_coverage(result, options)
                 with warehouse_errors(build.path.parent):
                     publication.publish(organization, step)

@@ -17,6 +17,11 @@ from typing import Any
 from orderbridge.pipelines.import_file.run import ImportResult
 from orderbridge.pipelines.pull.model import PullResult
 from orderbridge.pipelines.reconcile.reconcile import ReconcileResult
+from orderbridge.pipelines.reporting.headline import (
+    Headline,
+    headline_of_error,
+    headline_of_run,
+)
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.failure import describe_error, was_published
 from orderbridge.pipelines.warehouse.finding_history import in_words, new_findings
@@ -25,7 +30,7 @@ from orderbridge.pipelines.warehouse.schema_changes import schema_changes
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.sources.errors import ExitCode, Stopped
 from orderbridge.sources.http.webhook import post_json
-from orderbridge.sources.settings import Secret, find_root, http_settings
+from orderbridge.sources.settings import NotifySettings, Secret, find_root, http_settings
 from orderbridge.sources.words import VERDICTS, number
 
 log = logging.getLogger("orderbridge.notification")
@@ -47,25 +52,48 @@ def notify_failure(
 
 
 def notify_result(
-    url: Secret | None, pulled: PullResult, reconciled: ReconcileResult | None
+    settings: NotifySettings, pulled: PullResult, reconciled: ReconcileResult | None
 ) -> None:
-    """Posts what a run did. None: nothing is posted."""
-    _post(url, partial(run_summary, pulled, reconciled))
+    """Posts what a run did, unless only problems are wanted and there is none."""
+    if settings.on == "always" or _is_problem(pulled, reconciled):
+        _post(settings.url, partial(run_summary, pulled, reconciled))
+
+
+def _is_problem(pulled: PullResult, reconciled: ReconcileResult | None) -> bool:
+    """Whether a person has something to do, or a figure has changed by a rule: that is reported once."""
+    if pulled.exit_code != ExitCode.DONE:
+        return True
+    return reconciled is not None and bool(reconciled.new_questions or reconciled.left_revenue)
 
 
 def notify_import(
-    url: Secret | None, result: ImportResult, lines: Sequence[str], code: int
+    settings: NotifySettings,
+    result: ImportResult,
+    lines: Sequence[str],
+    code: int,
+    todo: str = "",
 ) -> None:
-    """Posts what an import did, with its result as text and its exit code. None: nothing is posted."""
+    """Posts what an import did, unless only problems are wanted and there is none.
+
+    Args:
+        settings: who gets it, and of what.
+        result: of the import.
+        lines: the result as text.
+        code: its exit code.
+        todo: the command that is next; empty where nothing is.
+    """
+    if settings.on == "problems" and code == ExitCode.DONE:
+        return
     kind, error = result.plan.kind, result.push.error or result.error
     meaning = (ExitCode.STOPPED if code > 128 else ExitCode(code)).meaning
-    text = [f"orderbridge import {kind}: {meaning} (exit code {int(code)})", *map(str.strip, lines)]
+    headline = Headline(f"orderbridge import {kind}: {meaning} (exit code {int(code)})", todo)
+    text = [*headline.lines, *map(str.strip, lines)]
     text += [str(error)] if error is not None else []
     counts = {
         f"{file}.{outcome}": count for (file, outcome), count in sorted(result.push.lines.items())
     }
     _post(
-        url,
+        settings.url,
         lambda: {"text": "\n".join(text), "exit_code": int(code), "kind": kind, "lines": counts},
     )
 
@@ -73,17 +101,25 @@ def notify_import(
 def _failure(
     command: str, error: Exception | KeyboardInterrupt, signal_code: Callable[[int], int]
 ) -> dict[str, Any]:
-    stopped = Stopped("stopped by a signal", "The next run goes on where it was stopped.")
-    code, message, hint = describe_error(stopped if isinstance(error, KeyboardInterrupt) else error)
+    ended = (
+        Stopped("stopped by a signal", "The next run goes on where it was stopped.")
+        if isinstance(error, KeyboardInterrupt)
+        else error
+    )
+    code, message, hint = describe_error(ended)
+    todo = headline_of_error(ended).todo
     exit_code = signal_code(code)
     if command == "import" and exit_code == ExitCode.USAGE:
         # columns that it names may be cells of a file without a header
         message, hint = ExitCode.USAGE.meaning, "Its output says what to do."
+        todo = hint
     published = was_published(error)
     failed = "the warehouse was published, but what follows failed" if published else "failed"
-    text = f"orderbridge {command}{':' * published} {failed} with exit code {int(exit_code)}: {message}"
+    happened = f"orderbridge {command}{':' * published} {failed} with exit code {int(exit_code)}"
+    headline = Headline(f"{happened}: {message}", todo)
+    further = [hint] if hint and hint != todo else []
     return {
-        "text": text,
+        "text": "\n".join([*headline.lines, *further]),
         "exit_code": int(exit_code),
         "published": published,
         "message": message,
@@ -120,14 +156,14 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
     }
     listed = reconciled.named + [one.text for one in reconciled.new_rules] if reconciled else []
     return {
-        "text": _text(summary, in_words(new), listed),
+        "text": _text(headline_of_run(pulled, reconciled), summary, in_words(new), listed),
         **summary,
     }
 
 
-def _text(summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
-    code = ExitCode(summary["exit_code"])
-    lines = [f"orderbridge run {summary['run_id']}: {code.meaning} (exit code {int(code)})", *new]
+def _text(headline: Headline, summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
+    happened = f"orderbridge run: {headline.happened} (exit code {summary['exit_code']})"
+    lines = [*headline._replace(happened=happened).lines, f"run {summary['run_id']}", *new]
     for row in summary["lists"]:
         counts = [
             f"{row[name]} {name}"

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.push.next_steps import Step
 
 _CLOCK_SKEW_H: Final = 0.1
+_FAILED_MAX: Final = 5
 _OPEN_STATES: Final[tuple[State, ...]] = ("planned", "in_flight", "in_doubt", "conflict")
 _LAST_TRY: Final = """
     SELECT resource, arg_max(run_id, rowid), arg_max(evidence, rowid)
@@ -52,6 +53,8 @@ class Status:
         never_read: lists that were tried and never read whole.
         problems: why the last read of a list was not published, by list.
         runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`.
+        failed_runs: those that failed after the first of `runs`, the newest first, also where one has succeeded since:
+            `command`, `failed_at`, `exit_code`, `message`.
         failure: the note of the run that failed last, if none has succeeded since.
         running: the run that is going on: its process, command and beginning.
         killed: the run that was killed, if none has begun since, likewise.
@@ -71,6 +74,7 @@ class Status:
     never_read: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
+    failed_runs: list[dict[str, Any]] = field(default_factory=list)
     failure: dict[str, Any] | None = None
     running: str = ""
     killed: str = ""
@@ -124,6 +128,7 @@ def read_status(
     has_other = status.failure or status.open_plans or status.removable_plans or is_running
     if path.exists() or not has_other:
         _read_warehouse(path, status)
+    status.failed_runs = _failed_since(path, status)
     asked = asked_questions() if asked is None else asked
     status.questions = dict(Counter(one.state for one in asked))
     if max_age_h is not None:
@@ -132,6 +137,17 @@ def read_status(
         ]
         status.too_old += status.never_read if status.lists else LISTS
     return status
+
+
+def _failed_since(path: Path, status: Status) -> list[dict[str, Any]]:
+    """The runs that failed since the first of those that are shown, without the one whose note is."""
+    shown = (status.failure or {}).get("failed_at")
+    since = min((run["ended_at"].replace(tzinfo=UTC) for run in status.runs), default=status.at)
+    return [
+        one
+        for one in failures.past_failures(path)
+        if one["failed_at"] != shown and datetime.fromisoformat(one["failed_at"]) > since
+    ][:_FAILED_MAX]
 
 
 def _plans_with_columns(ledger: Ledger) -> set[str]:

@@ -1,7 +1,8 @@
 """Notes of failures next to the warehouse: why it is still yesterday's, or why the destination's copy is.
 
 In: what a run raised. Out: `<warehouse>.failed.json` and `<warehouse>.destination.failed.json`, mode 0600. `status`
-shows them until a run, or a copy, succeeds.
+shows them until a run, or a copy, succeeds. `<warehouse>.earlier.failed.json` keeps the last ones, also after a
+success.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from orderbridge.sources.errors import BridgeError, ExitCode
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
+_NOTE: Final = ".failed.json"
 _DESTINATION: Final = ".destination.failed.json"
+_PAST: Final = ".earlier.failed.json"
+_PAST_KEPT: Final = 20
+_PAST_FIELDS: Final = ("command", "failed_at", "exit_code", "message")
 _MARK: Final = "orderbridge_published"
 """The attribute of an exception that ended a run after its warehouse was published."""
 Result = TypeVar("Result")
@@ -28,7 +33,7 @@ Result = TypeVar("Result")
 
 def failure_file(path: Path, *, is_destination: bool = False) -> Path:
     """The note of a failed run, or that of a failed copy to the destination."""
-    return path.with_name(f"{path.name}{_DESTINATION if is_destination else '.failed.json'}")
+    return path.with_name(f"{path.name}{_DESTINATION if is_destination else _NOTE}")
 
 
 @contextmanager
@@ -97,6 +102,35 @@ def _write(
     }
     with suppress(OSError):  # the disk is the failure; the exit code reports it
         write_private(file, json.dumps(note, indent=1).encode(), is_only_writer=True)
+        if not note["published"]:
+            _remember(file.with_name(file.name.removesuffix(_NOTE)), note)
+
+
+def _remember(path: Path, note: Mapping[str, Any]) -> None:
+    """Adds a failed run to those of the last nights, of which so many are kept."""
+    earlier = past_failures(path)[: _PAST_KEPT - 1]
+    failed = {name: note[name] for name in _PAST_FIELDS}
+    text = json.dumps([failed, *earlier], indent=1)
+    write_private(path.with_name(f"{path.name}{_PAST}"), text.encode(), is_only_writer=True)
+
+
+def past_failures(path: Path) -> list[dict[str, Any]]:
+    """The last failed runs of a warehouse, the newest first: `command`, `failed_at`, `exit_code`, `message`."""
+    try:
+        found = json.loads(path.with_name(f"{path.name}{_PAST}").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [one for one in found if _is_failure(one)] if isinstance(found, list) else []
+
+
+def _is_failure(one: object) -> bool:
+    """Whether a part of the file is as it was written: the file may have been damaged."""
+    if not isinstance(one, dict) or not all(name in one for name in _PAST_FIELDS):
+        return False
+    try:
+        return datetime.fromisoformat(one["failed_at"]).tzinfo is not None
+    except (TypeError, ValueError):
+        return False
 
 
 def _stopped(error: BaseException) -> tuple[int, str, str]:

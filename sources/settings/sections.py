@@ -34,6 +34,7 @@ StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
 CursorAfterEnd = Literal["end", "more"]
 EmptyArray = Literal["empty_page", "broken"]
 CodeZeros = Literal["ignore", "count"]
+NotifyOn = Literal["always", "problems"]
 
 HOST_LABELS: Final[dict[str, Environment]] = {
     **dict.fromkeys(("sandbox", "sbx", "test", "staging"), "sandbox"),
@@ -515,6 +516,11 @@ class NotifySettings(Section, prefix="notify."):
         "https://…",
         default=None,
         is_secret=True,
+    )
+    on: NotifyOn = setting(
+        checks.choice(*get_args(NotifyOn)),
+        "`always`, or `problems`: nothing is posted about a run or an import that leaves a person nothing to do",
+        default="always",
     )
 
 

@@ -133,8 +133,12 @@ class Bridge:
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def left(self) -> list[str]:
-        """Names of the files in the folder of the warehouse, hidden ones too, but for `.dlt`: dlt keeps an id there."""
-        return sorted(path.name for path in self.folder.iterdir() if path.name != ".dlt")
+        """Names of the files in the folder of the warehouse, hidden ones too.
+
+        But for `.dlt`, where dlt keeps an id, and what `status` remembers of failed runs.
+        """
+        kept = {".dlt", f"{self.path.name}.earlier.failed.json"}
+        return sorted({path.name for path in self.folder.iterdir()} - kept)
 
     def command(self, *arguments: str, **more: str) -> Done:
         """A command in the warehouse's folder, with the settings of the sandbox and more."""

@@ -28,6 +28,7 @@ from orderbridge.pipelines.pull.model import PullResult
 from orderbridge.pipelines.reconcile.erp_customers import MatchSummary
 from orderbridge.pipelines.reconcile.reconcile import ReconcileResult
 from orderbridge.pipelines.reporting.notification import run_summary
+from orderbridge.pipelines.warehouse.failure import clear_failure
 from orderbridge.pipelines.warehouse.lock import run_lock
 from orderbridge.sources import errors
 from orderbridge.sources.contract import LISTS
@@ -304,7 +305,10 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
             "status", "--max-age", "24", WAREHOUSE__PATH=str(tmp_path / "first.duckdb")
         )
         assert (first.code, "(pull, since" in first.out) == (7, True)
-    assert "was killed" not in shop.command("status", **broken).out
+    clear_failure(copy, "run")  # the next night is well
+    after = shop.command("status", **broken).out
+    assert "was killed" not in after
+    assert re.search(r"^  pull +failed 20.*, exit 3: .*authentication failed", after, re.M)
 
 
 def in_one_process() -> None:

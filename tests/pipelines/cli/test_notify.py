@@ -16,7 +16,7 @@ from orderbridge.pipelines.cli.process import STOP
 from orderbridge.pipelines.reporting import notification
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import UsageError
-from orderbridge.sources.settings import Secret
+from orderbridge.sources.settings import NotifySettings, Secret
 from tests.pipelines.bridge import LISTED, Bridge
 from tests.sources.rawserver import RawServer, serving
 
@@ -109,14 +109,17 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(
         plan=SimpleNamespace(kind="customers"), exit_code=2, push=push, error=None
     )
     for code in (2, 129):
-        notification.notify_import(Secret(webhook.url), ended, ["       1  confirmed"], code)
+        notified = NotifySettings(url=Secret(webhook.url), on="problems")
+        notification.notify_import(notified, ended, ["       1  confirmed"], code, "do this")
+    notification.notify_import(notified, ended, [], 0)  # is no problem
     sent, failed, ended_early, hung_up = webhook.posted
     assert (hung_up["exit_code"], "customers: stopped by Ctrl-C" in hung_up["text"]) == (129, True)
-    assert ended_early["text"].endswith("(exit code 2)\n1  confirmed\nno space left")
+    ending = "(exit code 2)\nnext: do this\n1  confirmed\nno space left"
+    assert ended_early["text"].endswith(ending)
     assert (sent["exit_code"], sent["kind"]) == (5, "customers")
     assert sent["lines"] == lines
     assert sent["text"].startswith(
-        "warehouse: orderbridge import customers: done, with rejected rows (exit code 5)\n"
+        "warehouse: orderbridge import customers: done, with rejected rows (exit code 5)\nnext: "
     )
     assert not [text for text in ("Ana", "Eva", "ana@") if text in json.dumps(sent)]
     assert failed["text"].startswith("warehouse: orderbridge import failed with exit code 2: ")
@@ -161,12 +164,15 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
         "the current folder"
     )
     assert (failed["message"] in done.err, "wrong-key" in json.dumps(failed)) == (True, False)
+    todo = "next: orderbridge init sources.legacy.api_key"
+    assert failed["text"].split("\n", 2)[1:] == [todo, failed["hint"]]
     assert (stopped["exit_code"], stopped["published"], stopped["message"]) == (
         143,
         False,
         "stopped by a signal",
     )
     assert called["text"].endswith(": no field (!channel)")
+    assert stopped["text"].split("\n")[1] == "next: orderbridge run"
     assert (copied.code, published["exit_code"], published["published"]) == (4, 4, True)
     run = fresh.one("SELECT min(run_id) FROM ops.runs")
     assert run in page.read_text("utf-8"), "its report is written"
@@ -186,14 +192,22 @@ def test_a_list_that_could_not_be_read_is_reported_with_its_reason_whatever_the_
     done = published.command("run", "--log", "json", **more)
     assert (done.code, "answered with status 500" in done.err) == (3, True), done.err
     assert json.loads(done.err.splitlines()[0])["event"] == "started"
+    events = [json.loads(line) for line in done.said.splitlines()]
+    (command,) = [one["message"] for one in events if one["event"] == "next"]
+    assert command == "orderbridge init sources.legacy.api_key"
     (posted,) = webhook.posted
     organization = published.one("SELECT organization FROM ops.warehouse")
     assert posted["organization"] == organization
-    assert posted["text"].startswith(f"{posted['project']} ({organization}): orderbridge run 2")
     why = "authentication failed (status 401, code UNAUTHORIZED)"
+    happened, todo, run, *_ = posted["text"].split("\n")
+    assert happened.startswith(f"{posted['project']} ({organization}): orderbridge run: customers,")
+    assert happened.endswith(f" not read: legacy GET /customers: {why} (exit code 3)")
+    assert todo == "next: orderbridge init sources.legacy.api_key"
+    assert run.startswith("run 2")
+    accepted = published.one("SELECT min(ended_at) FROM ops.runs")
     assert (
-        f"customers: not read; 40 rows of before stay: legacy GET /customers: {why}\n  Check"
-        in posted["text"]
+        f"customers: not read; 40 rows of before stay: legacy GET /customers: {why}\n"
+        f"  A key was accepted until {accepted:%Y-%m-%d}" in posted["text"]
     )
     rows = {row["resource"]: (row["rows"], row["published_rows"]) for row in posted["lists"]}
     unread = {name for name, of in LISTS.items() if of.family == "legacy"}

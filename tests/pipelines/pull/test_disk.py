@@ -71,7 +71,8 @@ def refused(path: Path, match: str, hint: str) -> None:
         pull(PullOptions(("price_lists",)))
     assert hint in error.value.hint
     assert {one: one.is_file() and one.read_bytes() for one in before} == before
-    assert {*folder.glob("*")} <= {*before, path.with_name(f"{path.name}.failed.json")}
+    notes = {path.with_name(f"{path.name}{kind}.failed.json") for kind in ("", ".earlier")}
+    assert {*folder.glob("*")} <= {*before, *notes}
 
 
 @pytest.mark.parametrize(
