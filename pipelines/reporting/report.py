@@ -85,7 +85,7 @@ def page(data: ReportData) -> str:
         "by_severity": by_severity,
         "findings": findings,
         "accepted": sum(row["accepted"] for row in data.rows["findings"]),
-        "news": in_words(data.new_findings),
+        "news": _news(data),
         "tables": [
             {"name": name, "rows": rows, "missing": missing, "findings": by_entity.get(name)}
             for name, (rows, missing) in data.counts.items()
@@ -104,6 +104,16 @@ def page(data: ReportData) -> str:
         "proven": [row["resource"] for row in data.rows["lists"] if row["is_proven"]],
     }
     return START + render("report.html.j2", data=data, **content, **_orders(data))
+
+
+def _news(data: ReportData) -> list[str]:
+    """The new findings as lines, with the names of rules as words."""
+    counts = in_words(data.new_findings)[:1]
+    return counts + [
+        f"{one.severity}, {words(one.entity)}: {words(one.rule)}: {one.detail or one.findings}"
+        for one in data.new_findings
+        if one.severity != "info"
+    ]
 
 
 def _mark(data: ReportData, tables: Sequence[str]) -> str:

@@ -280,14 +280,14 @@ def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(wareh
     )
     for text in (
         "are matched (3); in the run before 12.5 %.",
-        "Regular customers who stopped: 1 of 1 price list regular customers stopped not listed: L9 1 1",
+        "Regular customers who have stopped by now: 1 of 1 price list regular customers stopped not listed: L9 1 1",
         "No order is dated within the 30 days before the run",  # one is of the day before these
         "To be decided by a person: 1 possible pair, 2 doubtful matches", "ambiguous in the ERP, 2 repeat a code",
         "UTC by an import.", " 12,345 ", "customers of the platform have no line in the ERP",
         "Those who stopped had 30 orders",
     ):  # fmt: skip
         assert text in words
-    assert words.index("Revenue and customers") < words.index("What changed")
+    assert words.index("Revenue and customers, by month") < words.index("What changed")
     found = re.findall(r"(?:error|warning|info) (?:[a-z]+ ){1,2}?([a-z ]+?) (\d+) (\d+) ", words)
     assert len(found) > 5
     assert {int(before) - int(count) for _, count, before in found} == {7}
@@ -442,10 +442,11 @@ def test_what_is_new_leads_status_webhook_and_the_output_of_a_run(
     print_reconcile(result, "plain")
     for said in (
         lines(status)[:2],
-        summary["text"].splitlines()[1:3],
+        summary["text"].splitlines()[2:4],
         capsys.readouterr().out.splitlines()[1:3],
     ):
         assert said == news
     assert status.as_dict()["new_findings"][0]["rule"] == "email_malformed"
     assert summary["new_findings"][0]["findings"] == 1
-    assert "What changed Findings new since the last run: 1 warning" in page
+    shown = "1 warning warning, customers: email malformed: 1"
+    assert f"What changed Findings new since the last run: {shown}" in page
