@@ -162,7 +162,7 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
 
 
 def _text(headline: Headline, summary: dict[str, Any], new: list[str], findings: list[str]) -> str:
-    happened = f"orderbridge run: {headline.happened} (exit code {summary['exit_code']})"
+    happened = f"the run ended with {summary['exit_code']}: {headline.happened}"
     lines = [*headline._replace(happened=happened).lines, f"run {summary['run_id']}", *new]
     for row in summary["lists"]:
         counts = [

@@ -200,8 +200,8 @@ def test_a_list_that_could_not_be_read_is_reported_with_its_reason_whatever_the_
     assert posted["organization"] == organization
     why = "authentication failed (status 401, code UNAUTHORIZED)"
     happened, todo, run, *_ = posted["text"].split("\n")
-    assert happened.startswith(f"{posted['project']} ({organization}): orderbridge run: customers,")
-    assert happened.endswith(f" not read: legacy GET /customers: {why} (exit code 3)")
+    assert happened.startswith(f"{posted['project']} ({organization}): the run ended with 3: ")
+    assert happened.endswith(f" not read: legacy GET /customers: {why}")
     assert todo == "next: orderbridge init sources.legacy.api_key"
     assert run.startswith("run 2")
     accepted = published.one("SELECT min(ended_at) FROM ops.runs")

@@ -84,7 +84,8 @@ def test_the_page_needs_no_other_file_and_counts_what_the_tables_hold_without_pe
             "SELECT entity, rule, severity, count(*) FROM reconciled.exceptions GROUP BY entity, rule, severity"
         ).fetchall()
         for entity, rule, severity, count in found:
-            assert f"{entity.replace('_', ' ')}: {rule} {severity}, {count} found" in words
+            said = f"{entity}: {rule}".replace("_", " ")
+            assert f"{said} {severity}, {count} found" in words
         ((run,),) = connection.execute(
             "SELECT run_id FROM ops.runs WHERE command = 'reconcile'"
         ).fetchall()
@@ -140,7 +141,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             INSERT INTO ops.runs (run_id, command, started_at, ended_at, exit_code) SELECT '99991231T000000Z-0',
             'pull', max(ended_at), max(ended_at) + INTERVAL 1 HOUR, 0 FROM ops.runs""",
             [
-                "No ERP export was compared", "from_the_future", "does not know the rule", "pulled again",
+                "No ERP export was compared", "from the future", "does not know the rule", "pulled again",
                 "failed, not published", "3 days", "Accepted and not listed: 1.", "orders from the future 1 ",
             ],
             ["Match with the ERP"],
