@@ -247,6 +247,9 @@ PAIRS: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
          {"email": "a@x", "login_code": "M2", "first_name": "Nikos", "last_name": "Papadopoulos"}, "email"),
         ({"email": "a@x", "login_code": "L1", "first_name": "JosÃ©", "last_name": "PeÃ±a"},
          {"email": "a@x", "login_code": "M2", "first_name": "José", "last_name": "Peña"}, "email"),
+        # Half of an address says nothing.
+        ({"email": "a@x", "login_code": "L1", "fiscal_address": "Calle Luna 12 Vigo"},
+         {"email": "a@x", "login_code": "M2", "fiscal_address": "Calle Luna 34 Lugo"}, "login_code differ"),
         ({"email": "a@x", "first_name": "Γιώργος", "last_name": "Βλάχος"},
          {"email": "a@x", "first_name": "Giorgos", "last_name": "Vlahakis"}, "email"),
         # An ERP has a firm in place of a person, with the branch; another branch is another customer.
