@@ -51,7 +51,7 @@ DIALECTS = {
     "a sep line": b"sep=;\r\ncode;name;price\r\nA;x;1\r\nB;y;2\r\n",
     "a delimiter at each end": b"code;name;price;\r\nA;x;1;\r\nB;y;2;\r\n",
     "all of these signs": 'a;b\r\n" ;,\t"" \'é\\\n|0=";x=\r\n"x\r";" 0"\r\n'.encode("utf-16"),
-    "runs of spaces": b"code  name  price\nA  x  1\nB  y  2\n",
+    "runs of spaces": b"code name price\nA  x  1\nB y 2\n",
 }
 
 
