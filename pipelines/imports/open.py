@@ -197,7 +197,10 @@ def open_input_table(
     Raises:
         UsageError: the file cannot be read; the hint names an option of `preview` as a key of the mapping too.
     """
-    table = _opened(file, options or ReadOptions(), file_version(file))
+    options = options or ReadOptions()
+    if mapping is not None and mapping.has_lines_of_groups:
+        options = replace(options, keeps_headings=True)
+    table = _opened(file, options, file_version(file))
     added = count_reject_columns(table.columns, mapping)
     return UnescapedTable(table, added) if added else table
 

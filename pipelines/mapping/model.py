@@ -157,6 +157,11 @@ class Mapping:
         )
 
     @property
+    def has_lines_of_groups(self) -> bool:
+        """Whether a line with a few cells is one that others are filled from, that belongs to others, or is skipped."""
+        return bool(self.group or self.fill_down or self.fill_within or self.skip_blank)
+
+    @property
     def password_column(self) -> str | None:
         """The column with the passwords."""
         return next(

@@ -95,6 +95,7 @@ def detect_layout(
         surplus,
         header=line,
         keeps_totals=options.totals == "keep",
+        keeps_headings=options.keeps_headings,
         titles=_titles(filled[:at], len(columns), surplus) if line else (),
     )
     if options.header_row is None:

@@ -53,6 +53,7 @@ class ReadOptions:
         short_rows: whether a row with fewer cells than the header is rejected, or filled with empty cells.
         sheet: the sheet of a workbook, by name or 1-based number.
         totals: whether lines of totals are rejected, rejected in order to be skipped, or rows.
+        keeps_headings: a line with a few cells is a row: whoever reads the file fills others from it, or skips it.
     """
 
     encoding: str | None = None
@@ -63,6 +64,7 @@ class ReadOptions:
     short_rows: Literal["reject", "fill"] = "reject"
     sheet: str | None = None
     totals: Literal["reject", "skip", "keep"] = "reject"
+    keeps_headings: bool = False
 
     def __post_init__(self) -> None:
         for name, words in (

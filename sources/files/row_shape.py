@@ -52,6 +52,7 @@ class RowShape(NamedTuple):
         surplus: the number of empty cells at the end that every row of the table may have.
         added: the number of columns at the end that were added to rows of another file, also to short ones.
         pattern: of the rows, by which another table is recognized; empty if the header was given.
+        keeps_headings: see `ReadOptions`.
         header: the last line of the header; 0 without one, so that names may only come with another table.
         second_names: the line of further names right after the header; 0 for none.
         cut_line: the last line, if it is cut off; 0 for none.
@@ -65,6 +66,7 @@ class RowShape(NamedTuple):
     pattern: RowPattern = RowPattern()
     header: int = 0
     keeps_totals: bool = False
+    keeps_headings: bool = False
     second_names: int = 0
     cut_line: int = 0
     titles: tuple[tuple[str, ...], ...] = ()
@@ -157,7 +159,8 @@ class RowShape(NamedTuple):
 
     def _pattern_problem(self, cells: list[str]) -> _Problem:
         """Whether a record has a heading or a label, or cells that are shifted."""
-        if self.pattern.is_heading(cells, self.columns) and not self._has_totals(cells):
+        is_heading = not self.keeps_headings and self.pattern.is_heading(cells, self.columns)
+        if is_heading and not self._has_totals(cells):
             return "rule", _HEADING
         if self.pattern.is_shifted(cells):
             return "shifted", _SHIFTED

@@ -596,6 +596,23 @@ def test_a_cell_is_not_filled_across_an_unreadable_line(
     } == reported
 
 
+def test_a_line_of_a_group_fills_the_lines_below_it_where_the_mapping_says_so(
+    tmp_path: Path,
+) -> None:
+    """Without these rows of the mapping, a line with one cell alone is no record, and is rejected."""
+    lines = [f"C-{n},{'Norte' if n == 0 else ''},X{n}" for n in range(9)]
+    lines[5:5] = [",Sur,"]
+    text = "\n".join(["code,name,nif", *lines, ""])
+    mapping = '[columns]\ncode = "erpCode"\nname = "firstName"\nnif = { ignore = true }\n'
+    rows = '[rows]\nfill_down = ["name"]\nskip_blank = ["code"]\n'
+    items = read(tmp_path, text, rows + mapping, "customers")
+    ready = [item.body.get("firstName") for item in items if isinstance(item, Ready)]
+    assert ready == ["Norte"] * 5 + ["Sur"] * 4
+    assert [item.lines for item in items if isinstance(item, SkippedLine)] == [(7,)]
+    items = read(tmp_path, text, mapping, "customers")
+    assert [item.lines[0] for item in items if isinstance(item, RejectedInput)] == [7]
+
+
 @pytest.mark.parametrize(("within", "torn"), [("", [3, 4]), ('fill_within = ["key"]\n', [4])])
 def test_a_cell_is_not_filled_from_another_rejected_line(
     tmp_path: Path, within: str, torn: list[int]
