@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -44,10 +46,20 @@ class Forks:
     def run(self, words: Sequence[str], *, cwd: Path, **more: Any) -> Any:
         """A command whose end is waited for."""
         assert more["start_new_session"]
-        started = bridge.start(*_arguments(words), env=os.environ, cwd=cwd, preexec_fn=self.before)
-        with started as process:
-            out, err = process.communicate()
-            return subprocess.CompletedProcess(words, process.wait(60), out, err)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as stdin:
+            stdin.write(more.get("input") or "")
+            stdin.flush()
+            before = partial(_reading, stdin.name, self.before)
+            started = bridge.start(*_arguments(words), env=os.environ, cwd=cwd, preexec_fn=before)
+            with started as process:
+                out, err = process.communicate()
+                return subprocess.CompletedProcess(words, process.wait(60), out, err)
+
+
+def _reading(file: str, before: Callable[[], object]) -> None:
+    """The command has a file as its stdin."""
+    os.dup2(os.open(file, os.O_RDONLY), 0)
+    before()
 
 
 def _arguments(words: Sequence[str]) -> tuple[str, ...]:
