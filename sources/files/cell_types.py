@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 VALUES: Final = ("number", "date", "address")
@@ -18,9 +18,12 @@ _DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
 _DIGITS: Final = re.compile(r"\d+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _CODE: Final = re.compile(r"\S*\d\S*")
+_REMEMBERED: Final = 4096
+"""Cells whose type is not found anew: the first rows are looked at in several ways."""
 _KEPT_AS_TEXT: Final = re.compile('="(.*)"')
 
 
+@lru_cache(_REMEMBERED)
 def type_of(cell: str) -> str:
     """number, date, address, text, the pattern of a code such as `a9`, or "" for an empty cell."""
     cell = cell.strip()

@@ -13,7 +13,7 @@ import re
 import struct
 import sys
 import tomllib
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -79,9 +79,14 @@ def project_file(name: str) -> Path:
 
 def has_sections(folder: Path) -> bool:
     """Whether the settings files of a `.dlt` hold a section of ours. Raises UsageError."""
-    sections = {setting.section for setting in SETTINGS.values()}
     paths = [path for name in FILES for path in key_paths(read_toml(folder / name))]
-    return not {path.rpartition(".")[0] for path in paths}.isdisjoint(sections)
+    return not {path.rpartition(".")[0] for path in paths}.isdisjoint(_sections())
+
+
+@cache
+def _sections() -> frozenset[str]:
+    """The sections of our settings; made when it is first asked, after all of them are declared."""
+    return frozenset(setting.section for setting in SETTINGS.values())
 
 
 def read_toml(path: Path) -> dict[str, object]:
