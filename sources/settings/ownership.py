@@ -163,6 +163,7 @@ def _system_owner() -> int:
     return Path("/").stat().st_uid
 
 
+@cache
 def _code_owner() -> int:
     return Path(__file__).stat().st_uid
 

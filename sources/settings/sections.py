@@ -7,6 +7,7 @@ variable, never its value.
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal, cast, get_args
 from urllib.parse import urlsplit
@@ -527,9 +528,10 @@ class NotifySettings(Section, prefix="notify."):
 SECTIONS: Final = tuple(dict.fromkeys(one.section for one in SETTINGS.values()))
 
 
-def settings_of(section: str) -> list[Setting]:
+@cache
+def settings_of(section: str) -> tuple[Setting, ...]:
     """The settings of a section, in the table's order."""
-    return [one for one in SETTINGS.values() if one.section == section]
+    return tuple(one for one in SETTINGS.values() if one.section == section)
 
 
 def _check_host(prefix: str, base_url: str, environment: Environment, named_by: str) -> None:
