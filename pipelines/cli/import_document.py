@@ -75,8 +75,18 @@ def ended_early(run: Import, error: BridgeError | None, *, values: bool) -> dict
         "changes": _changes(run, plan, values=values) if plan is not None else None,
         "agreement": _agreement(plan) if plan is not None else None,
         "files": _files(run, plan) if plan is not None else None,
-        "next": [],
+        "next": [*map(_step, _steps_before(plan if error is not None else None))],
     }
+
+
+def _steps_before(plan: Plan | None) -> Iterator[Step]:
+    """What to do where nothing was sent; what is asked, or wrong, says so itself."""
+    from orderbridge.pipelines.push.checks import operations_left
+    from orderbridge.pipelines.push.next_steps import agreeing_step
+
+    if plan is not None:
+        left, _ = operations_left(plan)
+        yield agreeing_step(plan, left)
 
 
 def _state(run: Import, questions: list[dict[str, Any]]) -> State:

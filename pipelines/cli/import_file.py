@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,7 @@ from orderbridge.pipelines.cli.import_questions import ask
 from orderbridge.pipelines.cli.options import declared, kind_argument
 from orderbridge.pipelines.cli.process import KEPT, STOP, print_error, shown_texts, start
 from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.texts import Language, Texts, english
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.pipelines.import_file.run import ImportResult, ImportSteps
     from orderbridge.pipelines.plan.make import PlanResult
-
-_STOPPED: Final = "; nothing was sent: run the same command again to go on"
 
 
 @declared("import")
@@ -52,7 +51,7 @@ def command(
     the same command, as long as the file is the same.
     """
     reporter = start(sends_keys=True)
-    STOP.note = _STOPPED
+    STOP.note = _stopped()
     from orderbridge.pipelines.import_file.run import Import, ImportOptions
     from orderbridge.pipelines.push.model import PushOptions
     from orderbridge.pipelines.reporting.notification import notify_failure, notify_import
@@ -86,6 +85,10 @@ def command(
     return STOP.exit_code(result.exit_code)
 
 
+def _stopped() -> str:
+    return f"; nothing was sent. To go on, {run_again()}"
+
+
 def steps(
     reporter: Reporter, language: Language | None = None, texts: Texts | None = None
 ) -> ImportSteps:
@@ -102,7 +105,7 @@ def steps(
         STOP.note = KEPT
         with Reporter(reporter.style, reporter.phase) as bars:
             result = pull(replace(options, command="import"), bars.progress, STOP.event)
-        STOP.note = _STOPPED
+        STOP.note = _stopped()
         return result
 
     def run_push(folder: Path, options: PushOptions) -> PushResult:

@@ -18,6 +18,7 @@ from orderbridge.pipelines.cli.process import KEPT, STOP, exit_process, open_str
 from orderbridge.pipelines.cli.terminal import escape
 from orderbridge.pipelines.warehouse.failure import describe_error, was_published
 from orderbridge.sources import __version__
+from orderbridge.sources.command_line import keep_typed
 from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 
@@ -151,6 +152,7 @@ def _invoke() -> int:
     """The command's exit code. click's own `main` would exit by itself on a closed pipe, and print on Ctrl-C."""
     if "_ORDERBRIDGE_COMPLETE" in os.environ:
         orderbridge.main()  # the shell asks for completions
+    keep_typed(sys.argv[1:])
     with orderbridge.make_context("orderbridge", sys.argv[1:]) as context:
         return orderbridge.invoke(context) or ExitCode.DONE
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, event_json
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.errors import ExitCode, UsageError, memory_limit
 from orderbridge.sources.settings import (
     check_project,
@@ -153,7 +154,7 @@ def _check_memory() -> None:
         allowed, least = limit >> 20, MEMORY_MIN >> 20
         raise UsageError(
             f"not enough memory: this process may use {allowed:,} MB (ulimit -v), and needs {least:,} MB",
-            "Raise the limit, then run the same command again.",
+            f"Raise the limit, then {run_again()}",
         )
 
 

@@ -18,6 +18,7 @@ from orderbridge.pipelines.cli import terminal
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, print_error, start
 from orderbridge.pipelines.cli.terminal import Style, escape
+from orderbridge.sources.command_line import program, typed_command
 from orderbridge.sources.errors import BridgeError, UsageError
 from orderbridge.sources.texts import Texts, english
 
@@ -189,13 +190,13 @@ def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
             _correction(plan, workbook, is_rejected=is_rejected, is_held=bool(held_for_texts))
         )
     for question in dict.fromkeys(lost.question for one in zeros for lost in one.found):
-        steps.append(Step("codes", f"orderbridge answer {question} {AS_WRITTEN}"))
+        steps.append(Step("codes", f"{program()} answer {question} {AS_WRITTEN}"))
     if held_for_texts:
         steps.append(Step("texts", NextSteps.of(plan).plan_again))
     if has_lines(result, "exists_differs", "ambiguous"):
         steps.append(Step("compare", values={"file": str(plan.folder / DIFFERENCES_FILE)}))
     if alike or result.lines["unsent", "held"] > held_by_plan:
-        steps.append(Step("held", "orderbridge questions"))
+        steps.append(Step("held", f"{program()} questions"))
     if has_lines(result, "blocked") and "read" in result.actions:
         file = plan.folder / RESULTS_FOLDER / "unsent.csv"
         steps.append(Step("blocked", values={"file": str(file)}))
@@ -206,13 +207,13 @@ def _correction(plan: Plan, workbook: Path | None, *, is_rejected: bool, is_held
     """How rejected or held lines are corrected."""
     from orderbridge.pipelines.import_file.result import corrections_sheet_of
     from orderbridge.pipelines.plan.model import RESULTS_FOLDER
-    from orderbridge.pipelines.push.next_steps import Step, shown_path
+    from orderbridge.pipelines.push.next_steps import Step, import_command
 
     which = "both" if is_rejected and is_held else "rejected" if is_rejected else "held"
     if workbook is None:
         values = {"folder": str(plan.folder / RESULTS_FOLDER)}
         return Step(f"correct_results.{which}", f"orderbridge plan {plan.kind} FILE", values)
-    command = f"orderbridge import {plan.kind} {shown_path(workbook)}"
+    command = import_command(plan, workbook)
     values = {"file": workbook.name, "sheet": corrections_sheet_of(plan)}
     return Step(f"correct.{which}", command, values)
 
@@ -287,6 +288,8 @@ def agree(plan: Plan, examples: Sequence[str] = (), texts: Texts | None = None) 
         question, answers = texts("agree.send"), _YES
     typed = click.prompt(f"{text}. {question}", default="", show_default=False, err=True)
     if typed.strip().casefold() not in answers:
-        hint = f"Correct the file first, or run the same command again to send {plan.folder}, which may be removed."
-        raise UsageError("nothing was sent", hint)
+        raise UsageError(
+            "nothing was sent",
+            f"Correct the file first, or send it all the same: {typed_command()}",
+        )
     return True

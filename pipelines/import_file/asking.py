@@ -17,6 +17,7 @@ from typing import Final, Literal
 import msgspec
 
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KindName
@@ -30,7 +31,6 @@ IGNORE: Final = "ignore"
 """The answer for a column that is not sent."""
 YES: Final = "yes"
 _SUFFIX: Final = ".asked.json"
-_HINT: Final = "Free space or make the folder writable, then run the same command again."
 _DIGITS: Final = 8
 
 Topic = Literal[
@@ -148,14 +148,14 @@ class BegunImport(msgspec.Struct, kw_only=True):
 
     def keep(self) -> Path:
         """Writes it, readable by its owner alone. Raises UsageError."""
-        with disk_errors(self.path, _HINT):
+        with disk_errors(self.path, _disk_hint()):
             self.path.parent.mkdir(mode=0o700, exist_ok=True)
             write_private(self.path, msgspec.json.format(msgspec.json.encode(self), indent=1))
         return self.path
 
     def forget(self) -> None:
         """Removes it."""
-        with disk_errors(self.path, _HINT):
+        with disk_errors(self.path, _disk_hint()):
             self.path.unlink(missing_ok=True)
 
 
@@ -251,3 +251,7 @@ class Interview:
             self.begun.answers = before.answers
         self.begun.questions = tuple(self.open.values())
         self.begun.keep()
+
+
+def _disk_hint() -> str:
+    return f"Free space or make the folder writable, then {run_again()}"

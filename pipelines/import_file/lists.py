@@ -14,6 +14,7 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.ops import last_reads
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.errors import CoverageError
 from orderbridge.sources.kinds import KINDS, KindName
 from orderbridge.sources.settings import ledger_path, legacy_settings, warehouse_path
@@ -44,7 +45,9 @@ def pull_list(
         if walked.error is not None:
             raise walked.error
     if reason := result.held_back.get(shown.name):
-        hint = f"If that is right: orderbridge pull {shown.name} --accept-shrink; then run the same command again."
+        hint = (
+            f"If that is right: orderbridge pull {shown.name} --accept-shrink; then {run_again()}"
+        )
         raise CoverageError(f"the list of {shown.name} was held back: {reason}", hint)
     return True
 

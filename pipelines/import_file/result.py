@@ -35,6 +35,7 @@ from orderbridge.pipelines.plan.rejects import RejectsWriter
 from orderbridge.pipelines.plan.wording import problems_in, reason_in
 from orderbridge.pipelines.push.passwords import inputs_of
 from orderbridge.pipelines.push.results import FILE_OF, RESULT_COLUMNS, RESULT_FILES
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import disk_errors, first_free, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import escape, neutralize, people_rows
@@ -98,7 +99,7 @@ def write_result(
     outcomes = dict(line_outcomes(plan, texts))
     if len(outcomes) > LINES_MAX:
         outcomes = {line: one for line, one in outcomes.items() if one.file != "confirmed"}
-    hint = "The result of each line is in results/. Free space, then run the same command again."
+    hint = f"The result of each line is in results/. Free space, then {run_again()}"
     with (
         disk_errors(plan.folder, hint),
         tempfile.TemporaryDirectory(dir=plan.folder, prefix=".result-") as folder,
@@ -123,7 +124,7 @@ def corrections_sheet_of(plan: Plan) -> str:
 def mark_import(plan: Plan) -> None:
     """Marks a plan as that of an import, before it is pushed. Raises UsageError."""
     if not is_import(plan.folder):
-        with disk_errors(plan.folder, "Free space, then run the same command again."):
+        with disk_errors(plan.folder, f"Free space, then {run_again()}"):
             write_private(plan.folder / IMPORT_MARK, b"")
 
 

@@ -36,20 +36,21 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping, load
 from orderbridge.pipelines.plan.lookup_records import keep_records
 from orderbridge.pipelines.plan.make import (
-    PASSWORD_SOURCES,
     PlanOptions,
     PlanResult,
     check_login_mode,
     make_plan,
     password_source,
 )
-from orderbridge.pipelines.plan.model import Plan
+from orderbridge.pipelines.plan.model import PASSWORD_SOURCES, Plan
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.push.checks import changes_since, describe_plan, operations_left
 from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.model import PushOptions, PushResult
+from orderbridge.pipelines.push.next_steps import agreeing_step
 from orderbridge.pipelines.push.run import ledger_lock
 from orderbridge.pipelines.push.verify import VerifyResult, verify
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS
@@ -288,7 +289,12 @@ class Import:
         lookups = allowed_lookups(path, options.file, options.lookups)
         kept = load(path, options.kind, lookups)
         interview = self._interview(kept.read_options, kept)
-        answered = with_answers(kept, interview.columns) if is_kept(path) else kept
+        passwords = self._passwords(kept, interview)
+        answered = kept
+        if is_kept(path):
+            answered = with_answers(kept, interview.columns)
+            has_passwords = kept.generate_passwords or kept.password_column
+            answered = answered if has_passwords else answered.with_passwords(passwords)
         if answered != kept:
             path = keep_mapping(answered)
             kept = load(path, options.kind, lookups)
@@ -297,7 +303,6 @@ class Import:
         if sheet:
             text = texts("import.mapping_sheet", file=path, sheet=sheet)
         self.steps.on_step("mapping", text)
-        passwords = self._passwords(kept, interview)
         self.options = replace(options, mapping=path, lookups=lookups, passwords=passwords)
 
     def _make_mapping(self) -> None:
@@ -441,7 +446,7 @@ def _unfinished_plan(options: ImportOptions) -> Plan | None:
     ]
     for one in begun:
         plan = intact_plan(one.plan_id, one.folder)
-        if plan is not None and changes_since(plan.manifest, settings) is None:
+        if plan is not None and changes_since(plan, settings) is None:
             files = (plan.manifest.input, plan.manifest.mapping)
             if [file.path if file is not None else None for file in files] == given:
                 return plan
@@ -454,9 +459,11 @@ def _check_passwords(plan: Plan, passwords: Passwords | None) -> None:
     source = first.password if first is not None else None
     if passwords is not None and source is not None and source != PASSWORD_SOURCES[passwords]:
         begun = next((name for name, other in PASSWORD_SOURCES.items() if other == source), None)
+        begun_with = ("--passwords", begun) if begun is not None else ()
+        command = typed_command(*begun_with, without="--passwords")
         raise UsageError(
             f"the import of this file was begun with {f'--passwords {begun}' if begun else 'passwords of the file'}",
-            f"Run it so to go on: {plan.folder} has what was sent. Another choice counts from the next file.",
+            f"{plan.folder} has what was sent. To go on: {command}",
         )
 
 
@@ -466,13 +473,15 @@ def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions
     Raises:
         UsageError: nobody did, or the plan has more operations left than `confirm`.
     """
-    manifest, (left, _) = plan.manifest, operations_left(plan)
+    manifest = plan.manifest
+    left, doubts = operations_left(plan)
     if options.confirm is not None and left > options.confirm:
-        hint = f"Nothing was sent. Read {plan.folder / 'summary.md'}, then run the same command with a higher number."
+        command = typed_command("--confirm", str(left))
+        hint = f"Nothing was sent. Read {plan.folder / 'summary.md'}, then: {command}"
         raise UsageError(f"{describe_plan(plan)}, more than --confirm {options.confirm}", hint)
     is_given = options.confirm is not None or (options.agreed and manifest.environment == "sandbox")
     if not is_given and manifest.operations and not steps.agree(plan, examples(plan, steps.texts)):
-        option = f"--confirm {left}" if manifest.environment == "production" else "--yes"
-        hint = f"To send it, run the same command with {option}. {plan.folder} has it, and may be removed."
-        raise UsageError(describe_plan(plan), hint)
+        has_begun = doubts or left < manifest.operations
+        removable = "" if has_begun else f"\n  {plan.folder} has it, and may be removed."
+        raise UsageError(describe_plan(plan), f"{agreeing_step(plan, left)}{removable}")
     return replace(options, agreed=True, confirm=manifest.operations)

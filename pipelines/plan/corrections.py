@@ -13,6 +13,7 @@ from typing import Final
 
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions, RejectedRow, Row, open_table
 from orderbridge.sources.files.workbook import HASHES_SHEET, corrections_sheet
@@ -65,7 +66,7 @@ def check_all_lines(inputs: Inputs, file: Path) -> None:
         f"{file.name}: cells of the sheet `{all_lines}` were changed, and only `{corrections}` is imported: "
         f"{listed(changed)}",
         f"Type these corrections into `{corrections}`, or, for a line that is not there, import it in a file of "
-        f"its own. Then delete the sheet `{all_lines}`, save the workbook, and run the same command again.",
+        f"its own. Then delete the sheet `{all_lines}`, save the workbook, and {run_again()}",
     )
 
 

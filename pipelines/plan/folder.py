@@ -19,6 +19,7 @@ from typing import Final
 from filelock import lock_descriptor
 
 from orderbridge.pipelines.plan.model import REJECTS_FILE
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import disk_errors, exclude_from_git, sync
 from orderbridge.sources.errors import UsageError
 
@@ -60,7 +61,7 @@ def publish_folder(folder: Path, target: Path) -> bool:
     if target.exists() or target.is_symlink():
         if has_plan(target, folder):
             return False
-        hint = "Nothing was written. Move it away, then run the same command again."
+        hint = f"Nothing was written. Move it away, then {run_again()}"
         raise UsageError(f"{target} exists already, with other content", hint)
     exclude_from_git(folder)
     for path in folder.iterdir():

@@ -39,6 +39,7 @@ from orderbridge.pipelines.plan.model import (
     MANIFEST_FILE,
     MAPPING_FILE,
     OPERATIONS_FILE,
+    PASSWORD_SOURCES,
     SUMMARY_FILE,
     LineOutcome,
     Manifest,
@@ -64,6 +65,7 @@ from orderbridge.pipelines.plan.suspicious import SuspiciousValues
 from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
 from orderbridge.pipelines.warehouse.reviews import read_reviews
 from orderbridge.sources import __version__
+from orderbridge.sources.command_line import run_again, typed_command
 from orderbridge.sources.disk import create_private, file_version, first_free, usable_path
 from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.kinds import KINDS, KindName, additive_fields, increment_fields
@@ -80,11 +82,6 @@ from orderbridge.sources.settings import (
 from orderbridge.transforms.frames import from_arrow
 
 BATCH_SIZE: Final = 100
-PASSWORD_SOURCES: Final[dict[Literal["mail", "file"], PasswordSource]] = {
-    "mail": "mailed",
-    "file": "stored",
-}
-"""Of generated passwords, by the option `--passwords`."""
 _ID_LENGTH: Final = 32
 _ID_SHOWN: Final = 12
 
@@ -361,7 +358,7 @@ class _PlanMaker:
         if any(file_version(path) != version for path, version in versions):
             raise UsageError(
                 f"{options.file.name}, or a file named by its mapping, was changed while it was planned",
-                "Nothing was sent. Run the same command again, when the file is complete.",
+                f"Nothing was sent. When the file is complete, {run_again()}",
             )
         statistics = self.statistics
         statistics.reasons, statistics.skipped = (
@@ -434,8 +431,9 @@ def password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
     if make is None:
         raise UsageError(
             "a new customer needs a password, and no source is given",
-            "One of: map a column to `password`; --passwords mail (generated, and mailed by the platform); --passwords "
-            "file (generated, and stored in a file that only you can read); `make` under [passwords] in the mapping.",
+            f"Generated, and mailed by the platform: {typed_command('--passwords', 'mail')}\n"
+            f"  or generated, and stored in a file for you: {typed_command('--passwords', 'file')}\n"
+            "  or map a column of the file to `password`.",
         )
     return PASSWORD_SOURCES[make]
 

@@ -48,6 +48,11 @@ LineOutcome = Literal[
 """Outcome of a line that no operation sends."""
 PasswordSource = Literal["input", "mailed", "stored"]
 """Where the push takes a password from: the input file; generated and mailed; generated and stored in a file."""
+PASSWORD_SOURCES: Final[dict[Literal["mail", "file"], PasswordSource]] = {
+    "mail": "mailed",
+    "file": "stored",
+}
+"""Of generated passwords, by the option `--passwords`."""
 PLAN_AGAIN: Final = "Make the plan again: orderbridge plan KIND FILE"
 
 

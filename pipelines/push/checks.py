@@ -7,7 +7,6 @@ response for that key.
 
 from __future__ import annotations
 
-import shlex
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import Manifest, Plan
 from orderbridge.pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from orderbridge.pipelines.pull.targets import read_whoami
-from orderbridge.pipelines.push.next_steps import plan_command
+from orderbridge.pipelines.push.next_steps import NextSteps, plan_again_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.http.masking import masked
@@ -44,38 +43,38 @@ def open_plan(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | No
     legacy = legacy_settings()
     differences = _differences(plan.manifest, legacy)
     if not differences.keys().isdisjoint(("base_url", "environment")):
-        raise _other_settings(plan.manifest, differences)
+        raise _other_settings(plan, differences)
     public_v1 = public_v1_settings() if is_set("sources.public_v1") else None
     if public_v1 is not None:
         check_same_environment(legacy, public_v1)
     return plan, legacy, public_v1
 
 
-def changes_since(manifest: Manifest, legacy: LegacySettings) -> UsageError | None:
+def changes_since(plan: Plan, legacy: LegacySettings) -> UsageError | None:
     """What was changed since the plan was made, so that it says nothing about today: a file, or a setting.
 
     It keeps what was never sent from being sent. What is in doubt is settled and answered whatever was changed.
     """
-    if (changed := changed_file(manifest)) is not None:
+    if (changed := _changed_file(plan)) is not None:
         return changed
-    differences = _differences(manifest, legacy)
-    return _other_settings(manifest, differences) if differences else None
+    differences = _differences(plan.manifest, legacy)
+    return _other_settings(plan, differences) if differences else None
 
 
-def changed_file(manifest: Manifest) -> UsageError | None:
+def _changed_file(plan: Plan) -> UsageError | None:
     """The first file that the plan depends on and that was changed since, or is missing."""
-    changed = manifest.changed_file()
+    changed = plan.manifest.changed_file()
     if changed is None:
         return None
     name, path = changed
     message = f"the {name} {path} was changed after the plan was made, or is missing"
-    return UsageError(message, f"Plan it again, into a new folder: {plan_command(manifest)}")
+    return UsageError(message, f"Plan it again, into a new folder: {plan_again_command(plan)}")
 
 
-def _other_settings(manifest: Manifest, differences: Mapping[str, str]) -> UsageError:
+def _other_settings(plan: Plan, differences: Mapping[str, str]) -> UsageError:
     return UsageError(
         f"the plan was made for other settings: {'; '.join(differences.values())}",
-        f"Change the settings back, or plan again into a new folder: {plan_command(manifest)}",
+        f"Change the settings back, or plan again into a new folder: {plan_again_command(plan)}",
     )
 
 
@@ -114,7 +113,7 @@ def host_now(manifest: Manifest) -> str:
     return host if is_same_platform(manifest.host, host) else manifest.host
 
 
-def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threading.Event) -> str:
+def check_whoami(plan: Plan, public_v1: PublicV1Settings, stop: threading.Event) -> str:
     """Asks the platform for environment and organization of the key, and accepts a response without them.
 
     Returns the name of the member that contains it, as an observation: the names are not shown.
@@ -126,12 +125,12 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
     with Client.from_settings(public_v1, stop) as client:
         whoami = read_whoami(client)
     whoami.check_environment(public_v1.environment)
-    planned = masked(manifest.organization)
+    planned = masked(plan.manifest.organization)
     if planned and whoami.organization and whoami.organization != planned:
         raise UsageError(
             f"the plan was made for the organization {planned}, "
             f"the key of public v1 is of {whoami.organization}",
-            f"Use the settings of that organization, or pull and plan again: {plan_command(manifest)}",
+            f"Use the settings of that organization, or pull and plan again: {plan_again_command(plan)}",
         )
     return f"environment: {whoami.environment_field or 'not reported'}"
 
@@ -184,14 +183,9 @@ def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
             f"--confirm {confirm} is not the number of operations: {text}", "Read summary.md again."
         )
     if manifest.environment == "production" and confirm is None:
-        command = (
-            f"orderbridge push {shlex.quote(str(plan.folder))} --confirm {manifest.operations}"
-        )
-        raise UsageError(text, f"To send it, confirm the number: {command}")
+        raise UsageError(text, f"To send it, confirm the number: {NextSteps.of(plan).push}")
     if confirm is None and not is_agreed:
-        raise UsageError(
-            text, f"To send it: orderbridge push {shlex.quote(str(plan.folder))} --yes"
-        )
+        raise UsageError(text, f"To send it: {NextSteps.of(plan).push}")
 
 
 def check_current(plan: Plan, ledger: Ledger) -> None:
@@ -206,5 +200,5 @@ def check_current(plan: Plan, ledger: Ledger) -> None:
     if manifest.replaces != replaced_sha256(confirmed, increments, plan.folder):
         raise UsageError(
             "another push has changed fields that this plan changes, after it was made",
-            f"Nothing was sent. Plan again into a new folder, and compare: {plan_command(manifest)}",
+            f"Nothing was sent. Plan again into a new folder, and compare: {plan_again_command(plan)}",
         )

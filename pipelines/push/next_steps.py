@@ -15,7 +15,16 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, Self
 
 from orderbridge.pipelines.ledger.model import LedgerRow
-from orderbridge.pipelines.plan.model import Manifest, Plan, is_import
+from orderbridge.pipelines.plan.model import (
+    MANIFEST_FILE,
+    PASSWORD_SOURCES,
+    Manifest,
+    Plan,
+    is_import,
+)
+from orderbridge.sources.command_line import program, typed_command
+from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.settings import mappings_folder
 from orderbridge.sources.texts import Texts, english
 from orderbridge.sources.words import format_time
 
@@ -57,6 +66,7 @@ class NextSteps:
         again: the command that goes on with it.
         plan_again: the command that compares its file anew with the platform.
         push: the command that pushes it, as it was planned.
+        is_import: an import has made it, and makes the next one.
         is_lost: its folder is gone or was changed: nothing of it can be sent, it can only be looked up and answered.
     """
 
@@ -64,25 +74,27 @@ class NextSteps:
     again: str
     plan_again: str
     push: str
+    is_import: bool = True
     is_lost: bool = False
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
         """The next steps of a plan whose folder is there."""
         manifest = plan.manifest
-        imports = is_import(plan.folder)
         is_production = manifest.environment == "production"
         agreement = f"--confirm {manifest.operations}" if is_production else "--yes"
-        push = f"orderbridge push {shown_path(plan.folder)} {agreement}"
-        plan_again = _import_command(manifest) if imports else plan_command(manifest)
+        push = f"{program()} push {shown_path(plan.folder)} {agreement}"
+        plan_again = plan_again_command(plan)
+        imports = is_import(plan.folder)
         is_as_it_was = imports and manifest.changed_file() is None
-        return cls(manifest.plan_id, plan_again if is_as_it_was else push, plan_again, push)
+        again = plan_again if is_as_it_was else push
+        return cls(manifest.plan_id, again, plan_again, push, is_import=imports)
 
     @classmethod
     def of_lost(cls, plan_id: str) -> Self:
         """The next steps of a plan whose folder is gone or was changed."""
-        settle = "orderbridge settle"
-        return cls(plan_id, settle, "orderbridge import KIND FILE", settle, is_lost=True)
+        settle = f"{program()} settle"
+        return cls(plan_id, settle, f"{program()} import KIND FILE", settle, is_lost=True)
 
     def step(self, action: Action, *, at: float = 0.0, operation: int | None = None) -> Step:
         """A next step.
@@ -98,8 +110,7 @@ class NextSteps:
         if action == "resend":
             return Step("resend", f"{self.again} --resend")
         if action == "plan_again":
-            is_plan = self.plan_again.startswith("orderbridge plan ")
-            return Step("plan_again" if is_plan else "again", self.plan_again)
+            return Step("again" if self.is_import else "plan_again", self.plan_again)
         if action == "answer":
             return answer_step(self.plan_id, operation)
         return Step("look_up" if self.is_lost else "again", self.again)
@@ -141,32 +152,79 @@ class Step(NamedTuple):
         return self.lines_in(english())
 
 
+def agreeing_step(plan: Plan, left: int) -> Step:
+    """What sends a plan that waits for somebody to agree to it: the command that was typed, with the agreement."""
+    if plan.manifest.environment == "production":
+        return Step("send", typed_command("--confirm", str(left)))
+    return Step("send", typed_command("--yes"))
+
+
 def answer_step(plan_id: str, operation: int | None) -> Step:
     """What ends an operation that only a person can end, whether its plan is there or not. None: several."""
     if operation is None:
-        return Step("answer", "orderbridge questions")
+        return Step("answer", f"{program()} questions")
     question = f"write:{plan_id[:_ID_DIGITS]}/{operation}"
-    return Step("answer_one", f"orderbridge answer {question} landed")
+    return Step("answer_one", f"{program()} answer {question} landed")
 
 
-def plan_command(manifest: Manifest) -> str:
-    """The command that plans the same input again."""
-    words = ["orderbridge", "plan", manifest.kind, shlex.quote(manifest.input.path)]
+def plan_again_command(plan: Plan) -> str:
+    """The command that compares the input of a plan anew: `import` where an import has made it, otherwise `plan`."""
+    manifest = plan.manifest
+    file = Path(manifest.input.path)
+    if is_import(plan.folder):
+        return import_command(plan, file)
+    words = [program(), "plan", manifest.kind, shown_path(file), *_mapping(manifest)]
+    return " ".join([*words, *_passwords(plan), *_messages(plan)])
+
+
+def import_command(plan: Plan, file: Path) -> str:
+    """The command that imports a file as the input of a plan was.
+
+    A mapping that imports keep is found by itself. So is that of a plan, with its passwords, for a file in its folder.
+    """
+    manifest = plan.manifest
+    words = [program(), "import", manifest.kind, shown_path(file)]
+    if (file.parent / MANIFEST_FILE).exists():
+        return " ".join([*words, *_messages(plan)])
     if manifest.mapping is not None:
-        words += ["--mapping", shlex.quote(manifest.mapping.path)]
-    for file in manifest.lookups:
-        words += ["--lookup", shlex.quote(file.path)]
-    return " ".join(words)
+        folder = Path(manifest.mapping.path).parent
+        if folder == mappings_folder().resolve():
+            words += _lookups(manifest, but_in=folder)
+        else:
+            words += _mapping(manifest)
+    return " ".join([*words, *_passwords(plan), *_messages(plan)])
 
 
-def _import_command(manifest: Manifest) -> str:
-    """The command that imports the same input again. It finds its mapping, and the lookup files beside that."""
-    words = ["orderbridge", "import", manifest.kind, shown_path(Path(manifest.input.path))]
-    found_in = Path(manifest.mapping.path).parent if manifest.mapping is not None else None
-    for file in manifest.lookups:
-        if Path(file.path).parent != found_in:
-            words += ["--lookup", shown_path(Path(file.path))]
-    return " ".join(words)
+def _mapping(manifest: Manifest) -> list[str]:
+    """The options with the mapping of a plan, and the files that it names."""
+    lookups = _lookups(manifest)
+    if manifest.mapping is None:
+        return lookups
+    return [f"--mapping {shown_path(Path(manifest.mapping.path))}", *lookups]
+
+
+def _lookups(manifest: Manifest, but_in: Path | None = None) -> list[str]:
+    files = [Path(one.path) for one in manifest.lookups]
+    return [f"--lookup {shown_path(file)}" for file in files if file.parent != but_in]
+
+
+def _passwords(plan: Plan) -> list[str]:
+    """The option with which the passwords of a plan are generated, if they are."""
+    first = next(plan.operations(), None)
+    if first is None:
+        return []
+    sources = PASSWORD_SOURCES.items()
+    return [f"--passwords {name}" for name, source in sources if source == first.password]
+
+
+def _messages(plan: Plan) -> list[str]:
+    """The option with which each new customer gets a message, if each of a plan does; a mailed password is one."""
+    first = next(plan.operations(), None)
+    if first is None or plan.manifest.messages < plan.manifest.operations:
+        return []
+    is_of_password = first.password == PASSWORD_SOURCES["mail"]
+    has_login = KINDS[plan.kind].has_login
+    return ["--notify-customers"] if has_login and not is_of_password else []
 
 
 def shown_path(path: Path) -> str:

@@ -21,6 +21,7 @@ from orderbridge.pipelines.plan.model import (
     PlannedOperation,
     file_sha256,
 )
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import disk_errors, replace_file
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import neutralize, people_rows, people_writer
@@ -143,9 +144,7 @@ def _read_stored(path: Path) -> list[list[str]]:
 def write_private_csv(path: Path, rows: Iterable[Sequence[object]], delimiter: str) -> None:
     """Replaces a CSV for people, on disk when this returns; no cell is a formula. Raises UsageError."""
     with (
-        disk_errors(
-            path, "Free space or make its folder writable, then run the same command again."
-        ),
+        disk_errors(path, f"Free space or make its folder writable, then {run_again()}"),
         replace_file(path, is_only_writer=True) as file,
     ):
         write = people_writer(file, delimiter)

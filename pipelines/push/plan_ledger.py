@@ -32,7 +32,7 @@ from orderbridge.pipelines.ledger.model import (
 )
 from orderbridge.pipelines.ledger.store import FIELDS, Ledger, LedgerError
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, Plan
-from orderbridge.pipelines.push.next_steps import plan_command
+from orderbridge.pipelines.push.next_steps import plan_again_command
 from orderbridge.pipelines.push.outcome import is_refusal
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS
@@ -60,7 +60,7 @@ _REFUSED: Final = """
     JOIN operations r ON r.path = o.path AND r.status = o.status AND r.state = 'rejected' AND r.state_at >= o.doubt_at
         AND (r.attempts > 1 OR r.code <> '')
     JOIN plans p ON p.plan = r.plan AND p.host = ?
-    WHERE o.plan = ? AND o.state = 'in_doubt' AND o.attempts = 1 AND o.fields <> ''"""
+    WHERE o.plan = ? AND o.state = 'in_doubt' AND o.doubt_at >= o.sent_at AND o.fields <> ''"""
 _GONE: Final = """
     SELECT o.id, o.fields, r.status FROM operations o
     JOIN operations r ON r.path = o.path AND r.plan <> o.plan AND r.state = 'rejected' AND r.state_at >= o.doubt_at
@@ -115,7 +115,7 @@ class PlanLedger:
                 raise UsageError(
                     f"{plan.folder / MANIFEST_FILE} was changed after the plan was pushed: the ledger has another "
                     f"plan with the id {manifest.plan_id}",
-                    f"Nothing was sent. Restore that file, or plan again into a new folder: {plan_command(manifest)}",
+                    f"Nothing was sent. Restore that file, or plan again into a new folder: {plan_again_command(plan)}",
                 )
             connection.execute(
                 "UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id]

@@ -98,11 +98,9 @@ def push(
     checks.check_agreement(plan, options.confirm, options.agreed)
     result = PushResult(plan)
     if public_v1 is not None:
-        result.observed.add(
-            ("whoami_names", checks.check_whoami(plan.manifest, public_v1, hooks.stop))
-        )
+        result.observed.add(("whoami_names", checks.check_whoami(plan, public_v1, hooks.stop)))
     path = ledger_path()
-    if (changed := checks.changes_since(plan.manifest, legacy)) is not None:
+    if (changed := checks.changes_since(plan, legacy)) is not None:
         with Ledger.open(path, readonly=True) as ledger:
             if ledger.pushes(plan.manifest.plan_id) is None:
                 raise changed

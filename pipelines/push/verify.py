@@ -8,7 +8,6 @@ customers that were created, and updates of the records of a list, by their id. 
 from __future__ import annotations
 
 import json
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
@@ -36,6 +35,7 @@ from orderbridge.pipelines.push.listing import (
     records_by_key,
     search_keys,
 )
+from orderbridge.pipelines.push.next_steps import NextSteps
 from orderbridge.pipelines.push.passwords import write_private_csv
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.run import ledger_lock
@@ -140,7 +140,7 @@ def _ledger_rows(plan: Plan) -> dict[int, LedgerRow]:
         if ledger.pushes(plan.manifest.plan_id) is None:
             raise UsageError(
                 "this plan was never pushed",
-                f"Push it: orderbridge push {shlex.quote(str(plan.folder))}",
+                f"Push it: {NextSteps.of(plan).push}",
             )
         return {row.id: row for row in PlanLedger(ledger, plan.manifest.plan_id).rows()}
 

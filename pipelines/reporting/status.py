@@ -172,13 +172,11 @@ def can_resume(plan: OpenPlan) -> bool:
     """Whether a push or an answer can still change something: not what was never sent of a plan that is out of date."""
     if not plan.states.keys().isdisjoint(("in_flight", "in_doubt", "conflict")):
         return True
-    from orderbridge.pipelines.push.checks import (
-        changed_file,
-    )  # not needed without open plans, and imports httpx
+    # not needed without open plans, and imports httpx
     from orderbridge.pipelines.push.lookups import intact_plan
 
     intact = intact_plan(plan.plan_id, plan.folder)
-    return intact is not None and changed_file(intact.manifest) is None
+    return intact is not None and intact.manifest.changed_file() is None
 
 
 def next_steps(plan: OpenPlan) -> list[Step]:

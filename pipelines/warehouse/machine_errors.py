@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import is_disk_full
 from orderbridge.sources.errors import UsageError, is_limit_reached, is_out_of_memory, memory_limit
 
@@ -19,12 +20,10 @@ DAMAGED_HINT: Final = (
 _FULL: Final = (
     "no space left: the disk is full, or a quota or a limit on the size of files is reached"
 )
-_FULL_HINT: Final = "Free space, or raise the limit, then run the same command again."
 _MEMORY_HINT: Final = (
     "Free some, or run where this user may use more of it, and start more threads."
 )
 _NAME_HINT: Final = "Check its name, and whether this user may use it and the folders above."
-_DISK_HINT: Final = "Check the disk and how it is mounted, then run the same command again."
 _VIEW_HINT: Final = (
     "Drop that view. If the file is not your own, set WAREHOUSE__PATH to another one."
 )
@@ -42,7 +41,7 @@ def machine_error(error: BaseException, warehouse: str = "the warehouse") -> Usa
         warehouse: the file that DuckDB had open, for people.
     """
     if is_disk_full(error):
-        return UsageError(_FULL, _FULL_HINT)
+        return UsageError(_FULL, f"Free space, or raise the limit, then {run_again()}")
     if is_out_of_memory(error):
         return _out_of_memory()
     if isinstance(error, OSError) and (found := _error_of_the_system(error)) is not None:
@@ -78,7 +77,7 @@ def _error_of_the_system(error: OSError) -> UsageError | None:
         return UsageError(f"{error.filename} cannot be used: {error.strerror}", _NAME_HINT)
     if error.errno is None or isinstance(error, ConnectionError | TimeoutError):
         return None
-    return UsageError(f"the disk cannot be used: {error.strerror}", _DISK_HINT)
+    return UsageError(f"the disk cannot be used: {error.strerror}", _disk_hint())
 
 
 def _error_of_duckdb(error: BaseException, warehouse: str) -> UsageError | None:
@@ -89,5 +88,9 @@ def _error_of_duckdb(error: BaseException, warehouse: str) -> UsageError | None:
     if name in _OF_DAMAGE or any(part in text for part in _DAMAGE_TEXTS):
         return UsageError(f"{warehouse} is damaged", DAMAGED_HINT)
     if name == "IOException":
-        return UsageError(f"{warehouse}: DuckDB could not read or write a file", _DISK_HINT)
+        return UsageError(f"{warehouse}: DuckDB could not read or write a file", _disk_hint())
     return None
+
+
+def _disk_hint() -> str:
+    return f"Check the disk and how it is mounted, then {run_again()}"

@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass
 from time import monotonic
 
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.contract import Operation
 from orderbridge.sources.errors import (
     ContractBroken,
@@ -98,7 +99,7 @@ class PageFetcher:
         if self._client.is_throttled:
             return RateLimited(
                 f"{words}, as the platform limits requests",
-                "Run the command again: it goes on here.",
+                f"It goes on here: {run_again()}",
             )
         hint = "It may have none. If it is as long as that, raise sources.http.list_timeout_s."
         return ContractBroken(words, hint)

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 import httpx
 
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Family, Verb, path_pattern
 from orderbridge.sources.errors import (
     AccessError,
@@ -464,7 +465,7 @@ class Client(AbstractContextManager["Client"]):
         """The failure in other words: the key is not at fault."""
         hint = (
             f"sources.{self.family}.api_key was good for other requests of this run: a proxy or a bot protection may "
-            "refuse some. Run the command again later; if it persists, ask the platform to exempt this machine."
+            f"refuse some. If it persists, ask the platform to exempt this machine. Later, {run_again()}"
         )
         words = "refused, and not in the form of the platform's errors"
         return replace(failure, words=words, hint=hint, is_foreign=True)
@@ -498,9 +499,7 @@ class Client(AbstractContextManager["Client"]):
             kind = HttpRejected if isinstance(failure.what, int) else Unreachable
         words, hint = failure.words, failure.hint
         if is_asked_to_wait:
-            hint = (
-                f"The platform asks to wait {duration(asked_s)}: run the command again after that."
-            )
+            hint = f"The platform asks to wait {duration(asked_s)}. After that, {run_again()}"
         elif page_limit is not None and isinstance(failure.what, int) and failure.what >= 500:
             hint = f"{hint} {self._smaller_pages(int(page_limit))}"
         if attempts > 1:

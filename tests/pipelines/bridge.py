@@ -34,6 +34,7 @@ from orderbridge.pipelines.cli.process import STOP, Stop, prepare_environment
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.pull.pull import pull
 from orderbridge.sandbox import Sandbox, SandboxConfig, serve
+from orderbridge.sources import command_line
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.extract import spool
@@ -356,6 +357,7 @@ def _here(arguments: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> Done
             for name, file in zip(names, files, strict=True):
                 patches.enter_context(mock.patch.object(sys, name, file))
             patches.enter_context(mock.patch.object(sys, "argv", ["orderbridge", *arguments]))
+            patches.enter_context(mock.patch.object(command_line, "_typed", []))
             patches.enter_context(mock.patch.object(os, "_exit", sys.exit))
             patches.enter_context(mock.patch("resource.setrlimit"))
             os.environ.clear()

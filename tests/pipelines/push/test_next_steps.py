@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -82,7 +83,7 @@ def test_an_import_goes_on_with_import_on_each_screen_also_after_it_was_killed(a
     arguments = ("import", "customers", "clientes.csv", "--passwords", "file", "--yes")
     at.platform.set_faults({"lost_answer": 1.0})
     first = at.command(*arguments)
-    command = "orderbridge import customers clientes.csv"
+    command = "orderbridge import customers clientes.csv --passwords file"
     assert first.code == 6
     assert re.search(f"next: run it again[^\n]*:\n  {command}\n", first.out), first.out
     status = at.command("status").out
@@ -97,6 +98,27 @@ def test_an_import_goes_on_with_import_on_each_screen_also_after_it_was_killed(a
     assert f"orderbridge push {folder.name} --yes" in at.command("status").out, (
         "a file that has changed is planned anew: what is unknown of the old plan is not ended by that"
     )
+
+
+def test_each_command_that_an_import_shows_can_be_typed_as_it_is(at: Place) -> None:
+    (at.folder / "clientes.csv").write_text(f"{CUSTOMERS}00003;Luz;\n", "utf-8")
+    shown = ["orderbridge --project . import customers clientes.csv"]
+
+    def next_of(code: int) -> str:
+        done = at.command(*shlex.split(shown[-1])[1:])
+        assert done.code == code, done.said
+        shown.append(re.findall(r"orderbridge --project \. .*", done.said)[-1])
+        return shown[-1]
+
+    typed = shown[0]
+    assert next_of(2) == f"{typed} --passwords file"
+    assert next_of(2) == f"{typed} --passwords file --yes"
+    (plan,) = at.folder.glob("plan-customers-*")
+    correct = f"orderbridge --project . import customers {plan.name}/result.xlsx"
+    assert next_of(5) == correct
+    next_of(5)
+    shown.append(f"{typed} --yes")
+    next_of(5)  # passwords are asked for once
 
 
 def test_in_production_a_customer_that_is_absent_is_sent_again_by_the_command_that_is_shown(
