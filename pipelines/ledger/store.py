@@ -206,6 +206,11 @@ class Ledger(AbstractContextManager["Ledger"]):
         """The name under which this ledger has the platform of a host: another one where a person has said so."""
         return self._names.get(host, host)
 
+    def names_of(self, host: str) -> set[str]:
+        """All hosts that are one platform with this one, as a person has said, and the host itself."""
+        name = self.host_name(host)
+        return {host, name, *(one for one, other in self._names.items() if other == name)}
+
     def undecided_hosts(self, host: str, environment: str) -> dict[str, dict[str, int]]:
         """The hosts that may be the same platform as one that this ledger does not know.
 

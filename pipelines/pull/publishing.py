@@ -284,8 +284,10 @@ class Publication:
 
     def _check_source(self, connection: duckdb.DuckDBPyConnection, source: DataSource) -> None:
         """Raises UsageError where the warehouse holds the data of another source, and nobody accepted this one."""
-        is_accepted = self.options.accept_new_source or self.accepted.covers_source(
-            connection, source
+        is_accepted = (
+            self.options.accept_new_source
+            or self.accepted.covers_source(connection, source)
+            or self.targets.is_renamed(read_source(connection))
         )
         try:
             check_source(connection, source, self.result.changes if is_accepted else None)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, get_args
 from urllib.parse import urlsplit
 
+from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.sources.contract import LISTS, Family, operation_named
@@ -23,6 +24,7 @@ from orderbridge.sources.settings import (
     PublicV1Settings,
     check_same_environment,
     is_set,
+    ledger_path,
     legacy_settings,
     public_v1_settings,
 )
@@ -162,6 +164,24 @@ class Targets:
             for one in (self.legacy, self.public_v1)
         )
         return DataSource(legacy, public_v1, self.environment or None)
+
+    def is_renamed(self, held: DataSource) -> bool:
+        """Whether a warehouse has the data of this platform under another name, as a person has said to the ledger.
+
+        A host of the v1 API that was that of the legacy one, and is again, goes with it.
+        """
+        source = self.source
+        if self.legacy is None or held.legacy_host == source.legacy_host:
+            return False
+        hosts = {held.public_v1_host, source.public_v1_host}
+        of_legacy = {held.legacy_host, source.legacy_host}
+        is_v1_known = None in hosts or len(hosts) == 1 or hosts == of_legacy
+        others = replace(held, legacy_host=None, public_v1_host=None)
+        if not is_v1_known or others.differences(source):
+            return False
+        with Ledger.open(ledger_path(), readonly=True) as ledger:
+            names = ledger.names_of(self.legacy.base_url)
+        return held.legacy_host in {urlsplit(name).netloc for name in names}
 
     @property
     def environment(self) -> str:

@@ -66,7 +66,7 @@ MADE = {
     "noun": {*KINDS, "lines", "columns", "rows", "requests", "messages", "differences", "suspicious"},
     "step": {
         "next", "wait", "again", "resend", "plan_again", "answer", "answer_one", "codes", "texts", "compare", "held",
-        "blocked", "look_up", "look_up_from",
+        "blocked", "look_up", "look_up_from", "send",
         *(f"{one}.{which}" for one in ("correct", "correct_results") for which in WHICH),
     },
     "requests": {*get_args(State)},

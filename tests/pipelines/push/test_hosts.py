@@ -83,6 +83,19 @@ def test_a_plan_goes_on_under_another_name_once_somebody_says_that_the_platform_
     assert verify(created).outcomes["same"] == 1
 
 
+def test_an_import_of_customers_goes_on_with_the_warehouse_of_the_other_name(at: Place) -> None:
+    (at.folder / "in.csv").write_text("erpCode,firstName,email\n1,Ana,a@x.test\n", "utf-8")
+    line = ("import", "customers", "in.csv", "--passwords", "file", "--yes", "--max-age", "0")
+    assert command(*line, env=environment(at), cwd=at.folder).code == 0
+    other_name(at)
+    answer(at, "same")
+    done = command(*line, env=environment(at), cwd=at.folder)
+    assert (done.code, at.codes()) == (0, ["1"]), done.said
+    other = {"SOURCES__LEGACY__ENVIRONMENT": "production"}
+    done = command("pull", "customers", env=environment(at) | other, cwd=at.folder)
+    assert (done.code, "the data of another source" in done.said) == (2, True), done.said
+
+
 def test_what_is_open_under_one_name_is_settled_under_the_other(at: Place) -> None:
     lost = at.lost(customer(1))
     url = other_name(at)

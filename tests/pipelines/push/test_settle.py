@@ -309,7 +309,7 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     plan = at.plan(created).rename(at.folder / "a plan")
     with pytest.raises(UsageError, match="never pushed") as caught:
         verify(plan)
-    assert caught.value.hint == f"Push it: orderbridge push '{plan}'"
+    assert caught.value.hint == f"Push it: orderbridge push '{plan}' --yes"
     assert at.code(plan) == 0
     with pytest.raises(UsageError, match="no warehouse"):
         verify(plan)
