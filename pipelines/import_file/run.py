@@ -289,12 +289,7 @@ class Import:
         lookups = allowed_lookups(path, options.file, options.lookups)
         kept = load(path, options.kind, lookups)
         interview = self._interview(kept.read_options, kept)
-        passwords = self._passwords(kept, interview)
-        answered = kept
-        if is_kept(path):
-            answered = with_answers(kept, interview.columns)
-            has_passwords = kept.generate_passwords or kept.password_column
-            answered = answered if has_passwords else answered.with_passwords(passwords)
+        answered = with_answers(kept, interview.columns) if is_kept(path) else kept
         if answered != kept:
             path = keep_mapping(answered)
             kept = load(path, options.kind, lookups)
@@ -303,6 +298,7 @@ class Import:
         if sheet:
             text = texts("import.mapping_sheet", file=path, sheet=sheet)
         self.steps.on_step("mapping", text)
+        passwords = self._passwords(kept, interview)
         self.options = replace(options, mapping=path, lookups=lookups, passwords=passwords)
 
     def _make_mapping(self) -> None:

@@ -171,7 +171,7 @@ class Targets:
         A host of the v1 API that was that of the legacy one, and is again, goes with it.
         """
         source = self.source
-        if self.legacy is None or held.legacy_host == source.legacy_host:
+        if self.legacy is None or held.legacy_host in (None, source.legacy_host):
             return False
         hosts = {held.public_v1_host, source.public_v1_host}
         of_legacy = {held.legacy_host, source.legacy_host}

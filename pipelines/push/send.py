@@ -59,14 +59,12 @@ class SendTask(NamedTuple):
         return self.earlier is not None and self.earlier.status == status
 
     def was_only_refused(self) -> bool:
-        """Whether all that was sent before is one request that was refused: its doubt began with the answer.
-
-        Attempts that certainly did not happen do not count, such as those that a limit of requests has refused.
-        """
-        earlier = self.earlier
-        if earlier is None or not is_refusal(earlier.status):
-            return False
-        return (earlier.doubt_at or 0.0) >= (earlier.sent_at or 0.0)
+        """Whether all that was sent before is one request that was refused."""
+        return (
+            self.earlier is not None
+            and self.earlier.attempts == 1
+            and is_refusal(self.earlier.status)
+        )
 
 
 class CompletedTask(NamedTuple):

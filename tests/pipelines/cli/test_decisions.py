@@ -356,7 +356,7 @@ def test_a_person_agrees_to_a_plan_and_types_the_number_for_production(
         [True] * is_agreed,
         not is_agreed,
     )
-    assert is_agreed or "to send plan-1" in str(result.exception)
+    assert is_agreed or "send it all the same: the same command" in str(result.exception)
 
 
 def test_lines_of_totals_and_passwords_are_asked_for() -> None:

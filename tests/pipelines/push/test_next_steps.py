@@ -117,8 +117,6 @@ def test_each_command_that_an_import_shows_can_be_typed_as_it_is(at: Place) -> N
     correct = f"orderbridge --project . import customers {plan.name}/result.xlsx"
     assert next_of(5) == correct
     next_of(5)
-    shown.append(f"{typed} --yes")
-    next_of(5)  # passwords are asked for once
 
 
 def test_in_production_a_customer_that_is_absent_is_sent_again_by_the_command_that_is_shown(

@@ -254,19 +254,10 @@ def test_a_part_that_cannot_be_repeated_is_rejected_with_the_record_though_it_wa
     at.answered(plan, REFUSED, *[answer_of(400, state="in_doubt")] * 2)
     with Ledger.open(at.ledger) as ledger, ledger.transaction() as connection:
         connection.execute(  # as 0.3.0 left it: each part was sent once
-            "UPDATE operations SET state = 'in_doubt', status = 404, attempts = 1, doubt_at = sent_at"
+            "UPDATE operations SET state = 'in_doubt', status = 404, attempts = 1, doubt_at = 1.0"
         )
     pushed, client = at.answered(plan, REFUSED)
     assert (pushed.exit_code, at.states(plan), len(client.sent)) == (5, ["rejected"] * 2, 1)
-
-
-def test_an_update_that_a_limit_kept_waiting_is_rejected_as_any_other_that_is_refused(
-    at: Place,
-) -> None:
-    at.stop_clock()
-    plan = at.plan([patch(1, 1)])
-    pushed, _ = at.answered(plan, answer_of(429), REFUSED, REFUSED, asked=WAITS)
-    assert (pushed.exit_code, at.states(plan)) == (5, ["rejected"])
 
 
 def test_a_refused_update_whose_earlier_attempt_was_lost_is_rejected_and_says_so(
