@@ -21,17 +21,23 @@ _ASSUMED: Final = """
 
 
 def assumptions(warehouse: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The values that are used and that nobody has confirmed, by question; none without a run of this version."""
+    """The values that are used and that nobody has confirmed, by question; none without a run of this version.
+
+    Long ones are shortened.
+    """
+    return {question: shortened(value) for question, value in _assumed(warehouse).items()}
+
+
+def _assumed(warehouse: duckdb.DuckDBPyConnection) -> dict[str, str]:
     if "meanings" not in table_names(warehouse, "reconciled"):
         return {}
-    assumed = warehouse.execute(_ASSUMED).fetchall()
-    return {question: shortened(value) for question, value in assumed}
+    return dict(warehouse.execute(_ASSUMED).fetchall())
 
 
 def assumed_columns(warehouse: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
-    """The assumptions that a column of `bi` rests on, in words, by its name: `bi.orders.total`."""
+    """The assumptions that a column of `bi` rests on, in words and whole, by its name: `bi.orders.total`."""
     columns: dict[str, list[str]] = {}
-    for question, value in assumptions(warehouse).items():
+    for question, value in _assumed(warehouse).items():
         setting = SETTINGS.get(question)
         for column in setting.holds_up if setting is not None else ():
             columns.setdefault(column, []).append(f"{question} = {value}")

@@ -138,21 +138,24 @@ FROM (
 ) AS s GROUP BY s.month, s.currency;
 
 CREATE OR REPLACE VIEW bi.retention_by_month AS
-SELECT m.first_month, m.months_later, count(*) AS customers,
-    max(count(*)) OVER (PARTITION BY m.first_month) AS customers_at_start,
-    round(100.0 * count(*) / max(count(*)) OVER (PARTITION BY m.first_month), 1) AS customers_percent
-FROM (
-    SELECT d.first_month, CAST(12 * (extract(YEAR FROM d.month) - extract(YEAR FROM d.first_month))
-        + extract(MONTH FROM d.month) - extract(MONTH FROM d.first_month) AS BIGINT) AS months_later
-    FROM (
-        SELECT customer_id, month, min(month) OVER (PARTITION BY customer_id) AS first_month
-        FROM (
-            SELECT DISTINCT customer_id, CAST(date_trunc('month', ordered_date) AS DATE) AS month
-            FROM bi.orders
-            WHERE is_sale AND ordered_date IS NOT NULL AND customer_id IS NOT NULL AND customer_status <> 'none'
-        ) AS active
-    ) AS d
-) AS m GROUP BY m.first_month, m.months_later;
+WITH active AS (
+    SELECT DISTINCT customer_id, CAST(date_trunc('month', ordered_date) AS DATE) AS month
+    FROM bi.orders
+    WHERE is_sale AND ordered_date IS NOT NULL AND customer_id IS NOT NULL AND customer_status <> 'none'
+), dated AS (
+    SELECT customer_id, month, min(month) OVER (PARTITION BY customer_id) AS first_month FROM active
+), starts AS (
+    SELECT first_month, count(DISTINCT customer_id) AS customers_at_start FROM dated GROUP BY first_month
+), months AS (
+    SELECT DISTINCT month FROM active
+)
+SELECT s.first_month, CAST(12 * (extract(YEAR FROM m.month) - extract(YEAR FROM s.first_month))
+        + extract(MONTH FROM m.month) - extract(MONTH FROM s.first_month) AS BIGINT) AS months_later,
+    count(d.customer_id) AS customers, s.customers_at_start,
+    round(100.0 * count(d.customer_id) / s.customers_at_start, 1) AS customers_percent
+FROM starts s JOIN months m ON m.month >= s.first_month
+    LEFT JOIN dated d ON d.first_month = s.first_month AND d.month = m.month
+GROUP BY s.first_month, m.month, s.customers_at_start;
 
 CREATE OR REPLACE VIEW bi.products_by_month AS
 SELECT CAST(date_trunc('month', ordered_date) AS DATE) AS month, coalesce(product, product_name) AS product,

@@ -55,21 +55,25 @@ _OF_TIMES: Final = (
     "bi.revenue_by_day.ordered_date",
     "bi.customers.last_ordered_at",
 )
-_OF_TOTALS: Final = (
-    "bi.orders.total",
+_OF_REVENUE: Final = (
     "bi.orders.revenue",
     "bi.revenue_by_day.revenue",
+    "bi.revenue_by_month.revenue",
     "bi.revenue_by_price_list.revenue",
+    "bi.revenue_by_customer.revenue",
     "bi.customers.revenue",
+    "bi.customer_value.revenue",
 )
+_OF_TOTALS: Final = ("bi.orders.total", *_OF_REVENUE)
 _OF_STATUSES: Final = (
     "bi.orders.status_class",
     "bi.orders.is_sale",
     "bi.orders.is_cancelled",
-    "bi.orders.revenue",
-    "bi.revenue_by_day.revenue",
-    "bi.revenue_by_price_list.revenue",
-    "bi.customers.revenue",
+    *_OF_REVENUE,
+    "bi.retention_by_month.customers",
+    "bi.order_lines.revenue",
+    "bi.top_products.revenue",
+    "bi.products_by_month.revenue",
 )
 _LINE_COLUMN: Final = checks.text("the name of a column of the lines of orders")
 _OF_LINE_AMOUNTS: Final = ("bi.order_lines.revenue", "bi.top_products.revenue")

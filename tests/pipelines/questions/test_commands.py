@@ -102,7 +102,7 @@ def test_what_rests_on_an_assumption_carries_a_mark_until_it_is_confirmed(gross:
         page = (gross.folder / "report.html").read_text("utf-8")
         return [
             f"\u2248 assumed, not confirmed: {TOTAL} = total" in str(gross.one(comment)),
-            "<h2>Orders \u2248</h2>" in page,
+            "<h2>Orders of all time \u2248</h2>" in page,
             f"{TOTAL} = total; see orderbridge questions" in page,
             "\u2248 questions: 2 assumed; see orderbridge questions" in run(gross, "status").out,
         ]
