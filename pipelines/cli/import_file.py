@@ -25,6 +25,7 @@ from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.command_line import run_again
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.texts import Language, Texts, english
+from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
@@ -41,6 +42,7 @@ def command(
     wait: bool,
     resend: bool,
     values: bool,
+    sql: bool,
     lang: Language | None,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> int:
@@ -60,6 +62,9 @@ def command(
     is_plan_alone = values and not yes and confirm is None
     is_watched = sys.stdin.isatty() or is_plan_alone  # a person sees how it ends
     notified = NotifySettings() if is_watched else notify_settings()
+    if sql:
+        with notify_failure(notified.url, "import", STOP.exit_code):
+            options["file"] = _result_of_sql(options["file"], reporter)
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
     import_options = ImportOptions(
         push=push_options, holds_damaged=not sys.stdin.isatty(), **options
@@ -87,6 +92,15 @@ def command(
 
 def _stopped() -> str:
     return f"; nothing was sent. To go on, {run_again()}"
+
+
+def _result_of_sql(statement: Path, reporter: Reporter) -> Path:
+    """The file with the result of a SELECT, which is imported in its place."""
+    from orderbridge.pipelines.reporting.export import snapshot
+
+    done = snapshot(statement)
+    reporter.event("snapshot", f"{statement}: {number(done.rows, 'row')} in {done.file}")
+    return done.file
 
 
 def steps(

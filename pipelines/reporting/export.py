@@ -2,11 +2,14 @@
 
 In: the published warehouse, opened so that a query reaches nothing else. Out: one private file. Columns that may hold
 personal data are left out unless they are asked for: of the undocumented fields of an order nobody knows what they are.
+The result of a SELECT that is to be sent to the platform is kept as a CSV file, named by its hash.
 """
 
 from __future__ import annotations
 
 import difflib
+import hashlib
+import io
 import math
 import re
 import tempfile
@@ -26,15 +29,19 @@ from orderbridge.pipelines.reporting.outputs import output_target
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.descriptions import DESCRIBED_SCHEMAS, may_be_personal
 from orderbridge.pipelines.warehouse.sql import failure_words, is_one_select, sql_name
-from orderbridge.sources.disk import disk_errors, replace_file
+from orderbridge.sources.disk import disk_errors, replace_file, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import csv_lines, neutralize, neutralize_column
+from orderbridge.sources.settings import own_path, project_file
 
 _SHOWN: Final = "shown"
 """Catalog of the views without personal columns: a query looks for its tables there."""
 _BATCH_ROWS: Final = 10_000
 _TEXT_MAX: Final = 32_767
 """Characters that a cell of a sheet holds."""
+SNAPSHOTS: Final = "snapshots"
+"""The folder of results that were imported, in the project."""
+_DIGEST_SHOWN: Final = 12
 _DIGITS_MAX: Final = 15
 """Digits of a number that a spreadsheet keeps: an id with more of them is written as text."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w*(\.\w+)?")
@@ -95,6 +102,40 @@ def export(what: str, out: Path, *, has_personal: bool = False, overwrite: bool 
             except duckdb.Error as error:
                 raise _failed(error, has_personal=True) from None
     return Export(target, rows, [] if has_personal else left_out)
+
+
+def snapshot(statement: Path) -> Export:
+    """Writes the result of a SELECT as a file to import: the same result is the same file, and goes on with its import.
+
+    Args:
+        statement: a file with one statement of SQL that reads; its columns have the names of fields. The cells are as
+            they are there: an import sends them.
+
+    Raises:
+        UsageError: the file cannot be read, its statement fails or is not a SELECT, or the disk cannot be written.
+    """
+    try:
+        sql = statement.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(
+            f"{statement} cannot be read: {reason}", "Name a file with a SELECT."
+        ) from None
+    content = io.BytesIO()
+    with open_warehouse() as warehouse:
+        query = _query(warehouse, sql, _tables(warehouse), has_personal=True)
+        try:
+            rows = _write_csv(query.order("ALL"), content, clean=lambda texts: texts)
+        except duckdb.Error as error:
+            raise _failed(error, has_personal=True) from None
+    digest = hashlib.sha256(content.getvalue()).hexdigest()[:_DIGEST_SHOWN]
+    folder = own_path(project_file(SNAPSHOTS))
+    with disk_errors(folder, "Free space, then run the same command again."):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        target = own_path(folder / f"{statement.stem}-{digest}.csv")
+        if not target.exists():
+            write_private(target, content.getvalue())
+    return Export(target, rows, [])
 
 
 Tables = dict[str, dict[str, str]]
@@ -180,14 +221,18 @@ def _as_texts(
     return query.project(", ".join(columns))
 
 
-def _write_csv(query: duckdb.DuckDBPyRelation, file: BinaryIO) -> int:
+def _write_csv(
+    query: duckdb.DuckDBPyRelation,
+    file: BinaryIO,
+    clean: Callable[[pa.Array], pa.Array] = neutralize_column,
+) -> int:
     texts = _as_texts(query, lambda kind: kind != "VARCHAR")
-    header = [pa.chunked_array([[neutralize(name)]], pa.string()) for name in query.columns]
+    header = [pa.chunked_array([clean(pa.array([name]))]) for name in query.columns]
     file.write(csv_lines(header).encode())
     rows = 0
     for batch in texts.to_arrow_reader(_BATCH_ROWS):
-        cells = [pa.chunked_array([column.fill_null("")]) for column in batch.columns]
-        file.write(csv_lines([neutralize_column(column) for column in cells]).encode())
+        cells = [pa.chunked_array([clean(column.fill_null(""))]) for column in batch.columns]
+        file.write(csv_lines(cells).encode())
         rows += batch.num_rows
     return rows
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from orderbridge.pipelines.reporting.dbt_sources import write_dbt_sources
-from orderbridge.pipelines.reporting.export import export
+from orderbridge.pipelines.reporting.export import export, snapshot
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.sources.errors import UsageError
 from tests.pipelines.reporting.page import personal
@@ -105,6 +105,34 @@ def test_a_sheet_keeps_long_ids_nested_values_and_formulas_as_text(
     assert (big, nested, formula) == ("12345678901234567890", '{"a":[1,2]}', "'=1+1")
     assert Decimal(str(small)) == Decimal("0.000000000000000123456")
     assert (nan, str(at)) == ("nan", "2026-01-01 22:04:05")
+
+
+def test_a_formula_is_a_text_in_a_file_for_people_and_as_it_is_in_one_to_import(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = "SELECT '=1+1' AS reference, 1.50 AS price UNION ALL SELECT '-x', NULL"
+    export(sql, tmp_path / "odd.csv")
+    assert (tmp_path / "odd.csv").read_text("utf-8").count("'") == 2
+    (tmp_path / ".dlt").mkdir()
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "prices.sql"
+    file.write_text(f"-- of both\n{sql};\n", "utf-8")
+    done = snapshot(file)
+    assert (done.rows, stat.S_IMODE(done.file.stat().st_mode)) == (2, 0o600)
+    assert done.file.read_text("utf-8").split() == ["reference,price", "-x,", "=1+1,1.50"]
+    file.write_text(
+        "SELECT '-x' AS reference, NULL AS price UNION ALL SELECT '=1+1', 1.50", "utf-8"
+    )
+    assert snapshot(file).file == done.file
+    for refused, words in (
+        ("SELECT 1; SELECT 2", "one SELECT"),
+        ("DELETE FROM raw.orders", "one SELECT"),
+        ("FROM read_text('/etc/hostname')", "PermissionException"),
+    ):
+        file.write_text(refused, "utf-8")
+        with pytest.raises(UsageError, match=words):
+            snapshot(file)
+    assert list((tmp_path / "snapshots").iterdir()) == [Path.cwd() / done.file]
 
 
 def test_a_dbt_project_gets_every_table_with_its_meaning_its_key_and_its_age(
