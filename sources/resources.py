@@ -320,10 +320,19 @@ def _all_children(walker: ListWalker) -> Iterator[Any]:
 
 
 def _rows_of(walker: ListWalker, table: str, hints: Mapping[str, Any]) -> Iterator[Any]:
+    has_key = table == walker.record.name
     for name, batch, variants in walker.batches():
         if name == table:
             columns = {"columns": {**hints.get("columns", {}), **variants}} if variants else {}
-            yield _hinted(batch, {**hints, **columns})
+            rows = _with_key(batch) if has_key else batch
+            yield _hinted(rows, {**hints, **columns})
+
+
+def _with_key(rows: pa.Table) -> pa.Table:
+    """The rows, whose key is not null for Arrow either: dlt warns where a hint is another one than Arrow's."""
+    at = rows.schema.get_field_index(KEY_COLUMN)
+    key = rows.schema.field(at).with_nullable(False)
+    return pa.Table.from_arrays(rows.columns, schema=rows.schema.set(at, key))
 
 
 def _hinted(rows: pa.Table, hints: Mapping[str, Any]) -> Any:  # noqa: ANN401 # dlt's
