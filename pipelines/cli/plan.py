@@ -5,6 +5,7 @@ In: options. Out: text for a person or JSON for machines, and the exit code.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,11 +69,20 @@ def summary_lines(
         any(map(result.manifest.outcomes.get, ("exists_differs", "ambiguous")))
         and result.manifest.read
     )
-    lines = text.split("\n")
+    lines = [*_of_terminal(text)]
     if has_differences:
         lines.append(texts("summary.differences", file=result.folder / DIFFERENCES_FILE))
     code = "summary.folder" if result.is_new else "summary.folder_existed"
     return [*lines, texts(code, folder=result.folder)]
+
+
+def _of_terminal(text: str) -> Iterator[str]:
+    """The lines of a page in Markdown as a terminal shows them: no signs of headings, and nothing between them."""
+    for line in text.split("\n"):
+        if line.startswith("## "):
+            yield f"{line.removeprefix('## ')}:"
+        elif line.strip():
+            yield line.replace("**", "")
 
 
 def record(result: PlanResult) -> dict[str, Any]:

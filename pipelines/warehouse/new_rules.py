@@ -22,7 +22,7 @@ _CHECKED: Final = """
     SELECT entity, bool_or(run_id = $run), bool_or(run_id <> $run) FROM ops.control_totals
     WHERE entity IN ($match, $always) GROUP BY entity"""
 _FOUND: Final = """
-    SELECT entity || '.' || rule, arg_min(severity, list_position(['error', 'warning'], severity))
+    SELECT entity || '.' || rule, arg_min(severity, list_position(['error', 'warning', 'info'], severity))
     FROM {findings} GROUP BY ALL"""
 _LAST_FOUND: Final = _FOUND.format(findings="reconciled.exceptions WHERE is_accepted IS NOT TRUE")
 _SINCE_CHANGE: Final = """

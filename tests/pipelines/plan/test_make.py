@@ -748,9 +748,7 @@ def test_customers_need_a_warehouse_of_the_same_host_and_all_that_is_lacking_is_
     every = ("no warehouse at", "orderbridge pull customers", "--passwords", "login_mode")
     lacking("3 things are missing", *every, passwords=None)
     os.environ |= {"SOURCES__LEGACY__LOGIN_MODE": "email", "WAREHOUSE__PATH": warehouse}
-    lacking(
-        "column", "--passwords mail", "--passwords file", "`make` under [passwords]", passwords=None
-    )
+    lacking("column", "--passwords mail", "--passwords file", "map a column", passwords=None)
     made = customers(row, CUSTOMERS + '[passwords]\nmake = "file"\n', passwords=None)
     assert operations(made)[0].password == "stored"
     os.environ["SOURCES__LEGACY__BASE_URL"] = HOST

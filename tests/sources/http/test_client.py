@@ -126,7 +126,9 @@ def test_an_error_with_status_200_is_requested_again_and_named_in_the_end() -> N
 def test_a_longer_retry_after_than_is_waited_for_ends_the_read_at_once() -> None:
     for status in (429, 503):
         seen, handler = answers(httpx.Response(status, headers={"Retry-After": "3600"}))
-        with pytest.raises(RateLimited, match="asks to wait 60 min: run the command again"):
+        with pytest.raises(
+            RateLimited, match=r"asks to wait 60 min\. After that, run the same command again"
+        ):
             client(handler).get("/customers", check=parsed)
         assert len(seen) == 1
 
