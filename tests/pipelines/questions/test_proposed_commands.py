@@ -20,7 +20,7 @@ from orderbridge.pipelines.warehouse.accepted import (
     read_acceptances,
 )
 from orderbridge.sources.settings.setting import SETTINGS
-from orderbridge.transforms.rules import RULES
+from orderbridge.transforms.rules import OWN_CHECK, RULES
 from tests.pipelines.bridge import Bridge, Done
 from tests.test_docs import CHECKOUT, documented
 
@@ -193,7 +193,8 @@ def test_commands_of_messages_and_pages_can_be_copied_and_their_questions_exist(
             continue
         question, *values = words
         if question.startswith("finding:"):
-            assert question.removeprefix("finding:").partition("/")[0] in RULE_NAMES, where
+            rule = question.removeprefix("finding:").partition("/")[0]
+            assert rule in RULE_NAMES or f".{OWN_CHECK}" in rule, where
         elif re.fullmatch(r"[a-z_0-9]+(\.[a-z_0-9]+)+", question) and not question.endswith("csv"):
             asked += 1
             assert SETTINGS[question].asks, where
