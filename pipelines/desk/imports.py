@@ -88,12 +88,8 @@ class DeskImport:
     @property
     def read_options(self) -> ReadOptions:
         """What was chosen of how the file is read."""
-        options = self._options
-        return ReadOptions(
-            sheet=options.get("sheet") or None,
-            encoding=options.get("encoding") or None,
-            delimiter=options.get("delimiter") or None,
-        )
+        names = ("sheet", "encoding", "delimiter")
+        return ReadOptions.given(**{name: self._options.get(name, "") for name in names})
 
     @property
     def mapping(self) -> str:

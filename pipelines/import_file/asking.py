@@ -135,11 +135,7 @@ class BegunImport(msgspec.Struct, kw_only=True):
     @property
     def read_options(self) -> ReadOptions:
         """What was given about how the file is read."""
-        return ReadOptions(
-            sheet=self.sheet or None,
-            encoding=self.encoding or None,
-            delimiter=self.delimiter or None,
-        )
+        return ReadOptions.given(self.sheet, self.encoding, self.delimiter)
 
     @property
     def path(self) -> Path:

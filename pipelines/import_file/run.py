@@ -85,11 +85,7 @@ class ImportOptions(PlanOptions):
     @property
     def read_options(self) -> ReadOptions:
         """What is given about how the file is read."""
-        return ReadOptions(
-            sheet=self.sheet or None,
-            encoding=self.encoding or None,
-            delimiter=self.delimiter or None,
-        )
+        return ReadOptions.given(self.sheet, self.encoding, self.delimiter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from orderbridge.pipelines.plan.decide import Decision
+from orderbridge.pipelines.plan.decide import Decision, InputReason
 from orderbridge.pipelines.plan.outcomes import words_of_problem
 from orderbridge.pipelines.plan.suspicious import pattern_of
 from orderbridge.transforms.frames import TEXT
@@ -30,15 +29,13 @@ _ADVICE: Final = (
     "export the file again as UTF-8, or correct the cell in result.xlsx; if the text is right, import the file in a "
     "terminal, where it is shown before anything is sent"
 )
-_Reason = tuple[str, str, str]
-"""Field, code and words."""
 
 
 def hold_damaged(decision: Decision, columns: Mapping[str, str]) -> Decision:
     """Holds the inputs to send whose texts lost letters. `columns` of the file by the path of the field they fill."""
     table = decision.table
     is_sent = pc.equal(decision.outcome, "send")
-    reasons: dict[int, _Reason] = {}
+    reasons: dict[int, InputReason] = {}
     for name in table.drop_columns(["lines", "path"]).column_names:
         texts = table[name].combine_chunks()
         is_held = pc.and_(is_sent, pc.is_valid(_codes(texts)))
@@ -46,15 +43,7 @@ def hold_damaged(decision: Decision, columns: Mapping[str, str]) -> Decision:
             is_held = pc.and_not(is_held, decision.repeated[name])
         for row in np.flatnonzero(is_held.to_numpy(zero_copy_only=False)).tolist():
             reasons.setdefault(row, _reason(name, texts[row].as_py(), columns))
-    if not reasons:
-        return decision
-    rows = pa.array(np.isin(np.arange(table.num_rows), list(reasons)))
-    ordered = [reasons[row] for row in sorted(reasons)]
-    none = pa.array([""] * table.num_rows, TEXT)
-    more = dict(decision.more)
-    for name, values in zip(("field", "code", "words"), zip(*ordered, strict=True), strict=True):
-        more[name] = pc.replace_with_mask(more.get(name, none), rows, pa.array(values, TEXT))
-    return replace(decision, outcome=pc.if_else(rows, "held", decision.outcome), more=more)
+    return decision.with_reasons("held", reasons)
 
 
 def _codes(texts: pa.Array) -> pa.Array:
@@ -66,7 +55,7 @@ def _codes(texts: pa.Array) -> pa.Array:
     return codes
 
 
-def _reason(name: str, text: str, columns: Mapping[str, str]) -> _Reason:
+def _reason(name: str, text: str, columns: Mapping[str, str]) -> InputReason:
     """Why a JSON text of a field is held: that of the first text within it."""
     inner = list(_texts(json.loads(text), name))
     codes = _codes(pa.array([json.dumps(cell, ensure_ascii=False) for _, cell in inner], TEXT))
@@ -76,7 +65,7 @@ def _reason(name: str, text: str, columns: Mapping[str, str]) -> _Reason:
         if code is not None
     )
     words = f"{_WORDS[code]}: {_ADVICE}"
-    return path, code, words_of_problem(columns.get(path, path), cell, words)
+    return InputReason(path, code, words_of_problem(columns.get(path, path), cell, words))
 
 
 def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401 # JSON

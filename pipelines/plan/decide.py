@@ -10,9 +10,9 @@ import io
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -59,6 +59,14 @@ _DOCUMENT_FIELDS: Final = {
 }
 
 
+class InputReason(NamedTuple):
+    """Why an input is not sent: its field, a code, and words."""
+
+    field: str
+    code: str
+    words: str
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The outcomes of the inputs of a table.
@@ -76,6 +84,19 @@ class Decision:
     evidence: str
     more: Mapping[str, pa.Array] = field(default_factory=dict)
     repeated: Mapping[str, pa.Array] = field(default_factory=dict)
+
+    def with_reasons(self, outcome: str, reasons: Mapping[int, InputReason]) -> Decision:
+        """A copy in which some inputs, by their row, have another outcome, each for its reason."""
+        if not reasons:
+            return self
+        rows = pa.array(np.isin(np.arange(self.table.num_rows), list(reasons)))
+        ordered = [reasons[row] for row in sorted(reasons)]
+        none = pa.array([""] * self.table.num_rows, TEXT)
+        more = dict(self.more)
+        for name, values in zip(InputReason._fields, zip(*ordered, strict=True), strict=True):
+            texts = pa.array(values, TEXT)
+            more[name] = pc.replace_with_mask(more.get(name, none), rows, texts)
+        return replace(self, outcome=pc.if_else(rows, outcome, self.outcome), more=more)
 
 
 @dataclass(eq=False)

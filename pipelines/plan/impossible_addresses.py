@@ -7,17 +7,14 @@ Customers that the platform has already are left as they are, whatever it took a
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.pipelines.mapping.cells import IMPOSSIBLE_ADDRESS, WORDS
-from orderbridge.pipelines.plan.decide import Decision
+from orderbridge.pipelines.plan.decide import Decision, InputReason
 from orderbridge.pipelines.plan.outcomes import words_of_problem
-from orderbridge.transforms.frames import TEXT
 
 FIELD: Final = "email"
 CODE: Final = "not_an_address"
@@ -28,18 +25,8 @@ def reject_impossible(decision: Decision, column: str) -> Decision:
     texts = decision.table[FIELD].combine_chunks()
     is_impossible = pc.fill_null(pc.match_substring_regex(texts, IMPOSSIBLE_ADDRESS), False)
     is_rejected = pc.and_(is_impossible, pc.equal(decision.outcome, "send"))
-    if not pc.any(is_rejected).as_py():
-        return decision
-    reasons = {"field": FIELD, "code": CODE}
-    none = pa.array([""] * len(texts), TEXT)
-    more = dict(decision.more)
-    for name, text in reasons.items():
-        more[name] = pc.if_else(is_rejected, text, more.get(name, none))
-    words = np.array(more.get("words", none).to_pylist(), object)
+    reasons: dict[int, InputReason] = {}
     for row in np.flatnonzero(is_rejected.to_numpy(zero_copy_only=False)).tolist():
-        cell = json.loads(texts[row].as_py())
-        words[row] = words_of_problem(column, cell, WORDS[CODE])
-    more["words"] = pa.array(words, TEXT)
-    return replace(
-        decision, outcome=pc.if_else(is_rejected, "rejected", decision.outcome), more=more
-    )
+        words = words_of_problem(column, json.loads(texts[row].as_py()), WORDS[CODE])
+        reasons[row] = InputReason(FIELD, CODE, words)
+    return decision.with_reasons("rejected", reasons)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -65,6 +65,11 @@ class ReadOptions:
     sheet: str | None = None
     totals: Literal["reject", "skip", "keep"] = "reject"
     keeps_headings: bool = False
+
+    @classmethod
+    def given(cls, sheet: str = "", encoding: str = "", delimiter: str = "") -> Self:
+        """What a person has chosen; empty: detect."""
+        return cls(sheet=sheet or None, encoding=encoding or None, delimiter=delimiter or None)
 
     def __post_init__(self) -> None:
         for name, words in (
