@@ -111,7 +111,7 @@ def _next_command_of_failure(reporter: Reporter) -> Iterator[None]:
 
 
 def _report_next(reporter: Reporter, todo: str) -> None:
-    """Tells a script, which mails it, the command that is next. A hint in words is in the error."""
+    """Prints the next command as an event, for a script that mails it. A hint in words is in the error."""
     if reporter.style == "json" and todo.startswith("orderbridge "):
         reporter.event("next", todo)
 

@@ -109,7 +109,7 @@ def kept_open() -> Iterator[None]:
     see one version.
     """
     with ExitStack() as stack:
-        with suppress(UsageError):  # who needs it is told why it cannot be opened
+        with suppress(UsageError):  # whoever opens it later reports why it cannot be opened
             stack.enter_context(open_warehouse())
         yield
 

@@ -112,7 +112,7 @@ class PageFetcher:
 
 
 def _is_answer(request: Request, error: PlatformError) -> bool:
-    """Whether an error tells something about the list: a rejection, and for a probe whatever the platform answered."""
+    """Whether an error is an answer about the list: a rejection, or any answer of the platform to a probe."""
     if isinstance(error, HttpRejected):
         return True
     is_answered = isinstance(error, ContractBroken) or error.status is not None

@@ -155,7 +155,8 @@ def _check_marks(header: Record, rows: Sequence[list[str]]) -> None:
     names = header.cells or [""]
     numbers = [_LINE_NUMBER.match(cells[0]) for cells in (names, *rows[:MAX_NUMBERED])]
     counted = [int(found[1]) for found in numbers if found]
-    are_numbered = len(counted) == len(numbers) > 2 and counted[-1] - counted[0] == len(counted) - 1
+    has_all_numbers = len(counted) == len(numbers) > 2
+    are_numbered = has_all_numbers and counted[-1] - counted[0] == len(counted) - 1
     if are_numbered or _LINE_MARK.match(names[0]) or _OTHER_MARKS.search(names[-1]):
         raise Unclear(
             f"line {header.line}, the header, begins or ends with what is no name, such as a number or mark of each "

@@ -78,9 +78,10 @@ class RowPattern(NamedTuple):
             return False
         missing = set(self.filled).difference(places) - {0}
         if self.begins_otherwise(cells):
-            return places == [0] or (bool(missing) and (len(places) == 1 or places == [0, 1]))
+            is_short = len(places) == 1 or places == [0, 1]
+            return places == [0] or (is_short and bool(missing))
         is_label = ":" in cells[0] or cells[0].strip() in names
-        return len(missing) > 1 and is_label and places in ([0], [0, 1])
+        return is_label and len(missing) > 1 and places in ([0], [0, 1])
 
     def is_shifted(self, cells: Sequence[str]) -> bool:
         """Whether several cells are not as nearly all rows have them, and one of them is data as another has it."""

@@ -256,8 +256,8 @@ def test_what_questions_say_is_known_in_spanish() -> None:
 
 def test_what_settings_ask_is_known_in_spanish() -> None:
     asked = [one for one in SETTINGS.values() if one.asks]
-    told = {text for one in asked for text in (*one.means.values(), *one.holds_up) if " " in text}
-    assert {text for text in told if PageTexts("es").known(text) == text} == set()
+    shown = {text for one in asked for text in (*one.means.values(), *one.holds_up) if " " in text}
+    assert {text for text in shown if PageTexts("es").known(text) == text} == set()
     assert {one.key for one in asked if f"asked.{one.key}" not in page_catalogue()} == set()
 
 
@@ -297,20 +297,20 @@ def shingles(text: str) -> Iterator[str]:
 
 
 def test_findings_that_are_errors_are_known_in_spanish() -> None:
-    told = {
+    shown = {
         text
         for rule in RULES
         if rule.severity == "error"
         for text in (rule.meaning, rule.impact, rule.action)
     }
-    assert {text for text in told if SPANISH.reworded(text, "finding") == text} == set()
+    assert {text for text in shown if SPANISH.reworded(text, "finding") == text} == set()
     english_of = {
         code: text["en"] for code, text in catalogue().items() if code.startswith("finding.")
     }
     left_over = {
         code
         for code, text in english_of.items()
-        if not any(re.fullmatch(pattern_of(text), one) for one in told)
+        if not any(re.fullmatch(pattern_of(text), one) for one in shown)
     }
     assert left_over == set()
 

@@ -33,7 +33,7 @@ from orderbridge.transforms.frames import (
 )
 
 SUGGESTED_FROM: Final = 3
-"""The least weight of a pair that a person is asked about."""
+"""The least weight of a pair that becomes a question."""
 _DIGITS: Final = 8
 """Phone numbers are compared by so many of their last digits: those in front are written in many ways."""
 _SAME_MAX: Final = 3
