@@ -12,6 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 import pandas as pd
+from markupsafe import Markup
 
 from orderbridge.pipelines.reporting.charts import time_chart
 from orderbridge.pipelines.reporting.tables import render, spaced
@@ -71,6 +72,11 @@ def over_time(days: pd.DataFrame, title: str, unit: str, today: date | None = No
         f"{title} by {{period}}", values, today, lambda value: f"{value:{form}} {unit}"
     )
     return _plot("chart", chart if chart.bars else None, chart.title)
+
+
+def titled(frame: pd.DataFrame, title: str) -> Plot:
+    """A table below its title, from a frame such as that of `tidy`."""
+    return _plot("frame", Markup(frame.to_html(index=False)) if len(frame) else None, title)  # noqa: S704 # pandas escapes
 
 
 def _plot(macro: str, content: object, title: str, *more: object) -> Plot:

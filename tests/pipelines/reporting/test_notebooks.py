@@ -17,11 +17,11 @@ from orderbridge.pipelines.warehouse.build import open_warehouse
 from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, as_page, executed, stripped
 from tests.pipelines.reporting.page import change, leftovers, personal
 
-NAMES = ("01_first_look", "02_customers_and_prices", "03_promotions_and_orders", "04_erp_match")
+NAMES = ("01_first_look", "02_customers_prices_promotions", "03_sales", "04_erp_match")
 PLOTS = {
     "01_first_look": 2,
-    "02_customers_and_prices": 4,
-    "03_promotions_and_orders": 5,
+    "02_customers_prices_promotions": 5,
+    "03_sales": 10,
     "04_erp_match": 2,
 }
 
@@ -81,22 +81,28 @@ def query(name: str, part: str) -> str:
     return sql
 
 
-def test_revenue_is_by_currency_and_without_cancelled_orders(warehouse: Path) -> None:
+def test_sales_are_in_one_currency_and_without_cancelled_orders(warehouse: Path) -> None:
     change(
         warehouse,
         """UPDATE reconciled.orders SET order_status = 'CONFIRMED', is_cancelled = false, is_sale = true,
-            currency = 'PEN', total = 10;
-            UPDATE reconciled.orders SET currency = 'USD', total = 7777
+            currency = 'PEN', total = 10, ordered_at = (SELECT max(ended_at) FROM ops.runs);
+            UPDATE reconciled.orders SET currency = 'USD', total = 177
             WHERE order_id = (SELECT max(id) FROM raw.orders);
             UPDATE reconciled.orders SET order_status = 'CANCELLED', is_cancelled = true, is_sale = false, total = 8888
             WHERE order_id = (SELECT min(id) FROM raw.orders)""",
     )
     tables = run(NAMES[2], warehouse)
-    assert {row[1] for row in tables[0]} == {"PEN", "USD"}
-    assert "8888" not in str(tables)
-    assert all("7777" in str(rows) for rows in tables[:3])
-    orders, revenue = (sum(float(row[at]) for row in tables[2] if row[1] == "PEN") for at in (2, 3))
-    assert revenue == 10 * (orders - 1)
+    ((_, orders, revenue, *_),) = tables[0]
+    assert (orders, revenue) == ("28", "280")
+    assert not {"177", "8888"} & {cell for rows in tables for row in rows for cell in row}
+
+
+def test_each_table_and_chart_of_sales_says_of_which_time_it_is(warehouse: Path) -> None:
+    notebook = executed(FOLDER / "03_sales.ipynb", warehouse)
+    shown = [output["data"]["text/html"] for output in drawn(notebook, "orderbridge-plot")]
+    titles = [re.findall("<(?:figcaption|p)>(.*?)<", html)[0] for html in shown]
+    times = r"\d{4}-\d\d-\d\d|month"
+    assert titles == [title for title in titles if re.search(times, title)]
 
 
 def test_a_tail_is_not_shown_as_a_read_of_the_whole_list(warehouse: Path) -> None:
