@@ -56,6 +56,7 @@ class StateChange(NamedTuple):
         remote_id: id that the platform gave to the created record.
         doubt_at: start of the doubt, ledger time; for `in_doubt`. It remains when the operation is sent again and
             confirmed, because the first attempt may still arrive.
+        sent_at: of the attempt before, in ledger time, where the last one certainly did not happen.
         clear: the previous attempts certainly did not happen; their doubt ends.
         values: of a confirmed update: path, field → JSON text of the value now, None if it is unknown. An
             operation in doubt makes the values of all its fields unknown.
@@ -69,6 +70,7 @@ class StateChange(NamedTuple):
     words: str = ""
     remote_id: str | None = None
     doubt_at: float | None = None
+    sent_at: float | None = None
     clear: bool = False
     values: Mapping[UpdatedField, str | None] = MappingProxyType({})
 
@@ -90,6 +92,16 @@ class LedgerRow(NamedTuple):
     sent_at: float | None
     doubt_at: float | None
     updated_at: float
+
+    @property
+    def has_one_arrival(self) -> bool:
+        """Whether one attempt at most may have arrived, the last one: a doubt began after it was sent.
+
+        Further attempts certainly did not happen: a limit of requests has refused them, or they had no connection.
+        """
+        if self.attempts == 1:
+            return True
+        return self.doubt_at is not None and self.doubt_at > (self.sent_at or 0.0)
 
 
 class Claim(NamedTuple):

@@ -31,6 +31,8 @@ _SHOWN: Final = [
 ]
 _PASSING: Final = (401, 403, 408, 409, 425, 429)
 """4xx that say nothing about the record: another key, another moment."""
+_NOT_TAKEN: Final = (401, 403, 429)
+"""Of them those that are sent before a request is looked at."""
 _OK: Final = 200
 _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
@@ -68,6 +70,11 @@ def is_refusal(status: int | None) -> bool:
     return status is not None and 400 <= status <= 499 and status not in _PASSING
 
 
+def may_have_happened(outcome: WriteOutcome | None) -> bool:
+    """Whether an attempt may have reached what it writes to: not without a connection, a key or a turn."""
+    return outcome is not None and not (outcome.state == "not_sent" or outcome.status in _NOT_TAKEN)
+
+
 def classify(
     operation: PlannedOperation,
     outcome: WriteOutcome | None,
@@ -93,7 +100,7 @@ def classify(
         "request_id": error.request_id if error else "",
         "words": error.message if error else "",
     }
-    if outcome.state == "not_sent" or outcome.status in (401, 403, 429):
+    if not may_have_happened(outcome):
         return _not_happened(operation.id, is_doubted, response)
     if is_doubted and is_refusal(outcome.status) and outcome.status == failed:
         return StateChange(operation.id, "rejected", **response)

@@ -60,7 +60,8 @@ _REFUSED: Final = """
     JOIN operations r ON r.path = o.path AND r.status = o.status AND r.state = 'rejected' AND r.state_at >= o.doubt_at
         AND (r.attempts > 1 OR r.code <> '')
     JOIN plans p ON p.plan = r.plan AND p.host = ?
-    WHERE o.plan = ? AND o.state = 'in_doubt' AND o.doubt_at >= o.sent_at AND o.fields <> ''"""
+    WHERE o.plan = ? AND o.state = 'in_doubt' AND o.fields <> ''
+        AND (o.attempts = 1 OR o.doubt_at > o.sent_at)"""
 _GONE: Final = """
     SELECT o.id, o.fields, r.status FROM operations o
     JOIN operations r ON r.path = o.path AND r.plan <> o.plan AND r.state = 'rejected' AND r.state_at >= o.doubt_at
@@ -300,13 +301,13 @@ class PlanLedger:
         more = {
             "wall_at": wall_at,
             "at": at,
-            "sent_at": at if is_attempt else None,
+            "attempt_at": at if is_attempt else None,
             "attempts": int(is_attempt),
         }
         cursor = connection.executemany(
             "UPDATE operations SET state = :to, status = :status, code = :code, request_id = :request_id,"
-            " words = :words, updated_at = :wall_at, state_at = :at, sent_at = coalesce(:sent_at, sent_at),"
-            " attempts = attempts + :attempts, remote_id = coalesce(:remote_id, remote_id),"
+            " words = :words, updated_at = :wall_at, state_at = :at, attempts = attempts + :attempts,"
+            " sent_at = coalesce(:attempt_at, :sent_at, sent_at), remote_id = coalesce(:remote_id, remote_id),"
             " doubt_at = CASE WHEN :clear THEN NULL ELSE coalesce(:doubt_at, doubt_at) END"
             f" WHERE plan = {self._plan} AND id = :id AND state IN ({allowed})",
             [change._asdict() | more for change in changes],

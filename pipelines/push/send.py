@@ -20,7 +20,12 @@ from typing import Final, NamedTuple
 from orderbridge.pipelines.ledger.model import LedgerRow, StateChange
 from orderbridge.pipelines.plan.model import PlannedOperation
 from orderbridge.pipelines.push.eligibility import PushRules, UnsettledUpdates, Withheld
-from orderbridge.pipelines.push.outcome import classify, is_plain_success, is_refusal
+from orderbridge.pipelines.push.outcome import (
+    classify,
+    is_plain_success,
+    is_refusal,
+    may_have_happened,
+)
 from orderbridge.pipelines.push.pace import WAIT_STEP_S, Pace
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.sources.errors import BridgeError, Stopped, Unreachable
@@ -59,12 +64,9 @@ class SendTask(NamedTuple):
         return self.earlier is not None and self.earlier.status == status
 
     def was_only_refused(self) -> bool:
-        """Whether all that was sent before is one request that was refused."""
-        return (
-            self.earlier is not None
-            and self.earlier.attempts == 1
-            and is_refusal(self.earlier.status)
-        )
+        """Whether all that may have arrived before is one request, and it was refused."""
+        earlier = self.earlier
+        return earlier is not None and earlier.has_one_arrival and is_refusal(earlier.status)
 
 
 class CompletedTask(NamedTuple):
@@ -248,6 +250,8 @@ class SendLoop:
         task, outcome, operation = completed.task, completed.outcome, completed.task.operation
         is_doubted = task.is_repeatable and task.earlier is not None
         change = classify(operation, outcome, is_doubted, now, self._decisive_status(task, now))
+        if task.earlier is not None and is_doubted and not may_have_happened(outcome):
+            change = _as_before(change, task.earlier)
         if outcome is not None and outcome.message and change.to != "confirmed":
             self.on_message(operation.id, outcome.message)
         del self._in_flight[operation.id]
@@ -370,6 +374,17 @@ class SendLoop:
         if not can_continue:
             self.pace.halted.set()
         return can_continue
+
+
+def _as_before(change: StateChange, earlier: LedgerRow) -> StateChange:
+    """What the ledger keeps of an attempt that certainly did not happen: what it knew before."""
+    return change._replace(
+        status=earlier.status,
+        code=earlier.code,
+        request_id=earlier.request_id,
+        words=earlier.words,
+        sent_at=earlier.sent_at,
+    )
 
 
 def _is_setback(outcome: WriteOutcome) -> bool:

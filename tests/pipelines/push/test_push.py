@@ -260,6 +260,50 @@ def test_a_part_that_cannot_be_repeated_is_rejected_with_the_record_though_it_wa
     assert (pushed.exit_code, at.states(plan), len(client.sent)) == (5, ["rejected"] * 2, 1)
 
 
+BUSY = answer_of(429, retry_after_s=3600.0)
+"""A limit of requests that the push does not wait for: it ends."""
+NO_TURN = answer_of(429, retry_after_s=0.0)
+
+
+@pytest.mark.parametrize(
+    "nights",
+    [
+        [[NO_TURN, REFUSED, REFUSED]],
+        [[BUSY], [REFUSED, REFUSED]],
+        [[REFUSED, BUSY], [REFUSED]],
+        [[REFUSED, answer_of(0, state="not_sent"), REFUSED]],
+    ],
+)
+def test_an_update_that_a_limit_kept_waiting_is_rejected_as_any_other_that_is_refused(
+    at: Place, nights: list[list[WriteOutcome]]
+) -> None:
+    plan = at.plan([patch(1, 1)])
+    for answers in nights:
+        pushed, client = at.answered(plan, *answers, asked=WAITS)
+        assert len(client.sent) == len(answers)
+    assert (pushed.exit_code, at.states(plan)) == (5, ["rejected"])
+    assert {row.doubt_at for row in at.rows(plan)} == {None}
+
+
+@pytest.mark.parametrize(
+    "nights",
+    [
+        [[LOST, NO_TURN, REFUSED, REFUSED]],
+        [[REFUSED, LOST, REFUSED]],
+        [[REFUSED, LOST, BUSY], [REFUSED, REFUSED]],
+        [[LOST, BUSY], [REFUSED, REFUSED]],
+    ],
+)
+def test_a_refusal_ends_no_update_of_which_an_attempt_before_may_still_arrive(
+    at: Place, nights: list[list[WriteOutcome]]
+) -> None:
+    plan = at.plan([patch(1, 1)])
+    for answers in nights:
+        pushed, client = at.answered(plan, *answers, asked=WAITS)
+        assert len(client.sent) == len(answers)
+    assert (pushed.exit_code, at.states(plan)) == (6, ["in_doubt"])
+
+
 def test_a_refused_update_whose_earlier_attempt_was_lost_is_rejected_and_says_so(
     at: Place,
 ) -> None:
