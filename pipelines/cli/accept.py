@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 import msgspec
@@ -18,6 +18,9 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.transforms.rules import Severity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from orderbridge.pipelines.warehouse.accepted import Acceptance
 
 
@@ -48,14 +51,7 @@ def command(
     with who, when and why; keep that file in version control.
     """
     start()
-    from orderbridge.pipelines.warehouse.accepted import (
-        RULE_NAMES,
-        Acceptance,
-        accepted_file,
-        read_acceptances,
-        write_acceptances,
-    )
-    from orderbridge.transforms.rules import find_rule
+    from orderbridge.pipelines.warehouse.accepted import accepted_file, read_acceptances
 
     path = accepted_file()
     entries = read_acceptances(path)
@@ -67,37 +63,81 @@ def command(
             )
         _print(entries)
         return
-    if find_rule(rule) is None:
-        near = [
-            name for name in sorted(RULE_NAMES) if name.endswith(f".{rule}")
-        ] or get_close_matches(rule, RULE_NAMES)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "They have the form entity.rule."
-        raise UsageError(f"there is no rule {rule!r}", f"{hint} All are in docs/rules.md.")
+    _check_rule(rule)
     wanted = subjects or ("",)
     if withdraw:
-        gone = [one for one in entries if one.rule == rule and (one.place or one.subject) in wanted]
-        if not gone:
-            raise UsageError("nothing of that is accepted", "`orderbridge accept` lists what is.")
-        write_acceptances(path, [one for one in entries if one not in gone])
-        _print(gone, "withdrawn: ")
+        _withdraw(path, entries, rule, wanted)
         return
+    made = _acceptances(rule, wanted, person(who), why or "", severity, up_to, until)
+    _accept(path, entries, made)
+
+
+def _check_rule(rule: str) -> None:
+    """Raises: UsageError: there is no such rule."""
+    from orderbridge.pipelines.warehouse.accepted import RULE_NAMES
+    from orderbridge.transforms.rules import find_rule
+
+    if find_rule(rule) is not None:
+        return
+    without_entity = [name for name in sorted(RULE_NAMES) if name.endswith(f".{rule}")]
+    near = without_entity or get_close_matches(rule, RULE_NAMES)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "They have the form entity.rule."
+    raise UsageError(f"there is no rule {rule!r}", f"{hint} All are in docs/rules.md.")
+
+
+def _withdraw(path: Path, entries: list[Acceptance], rule: str, subjects: Sequence[str]) -> None:
+    """Writes the file without the entries of a rule that are about these subjects.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from orderbridge.pipelines.warehouse.accepted import write_acceptances
+
+    gone = [one for one in entries if one.rule == rule and (one.place or one.subject) in subjects]
+    if not gone:
+        raise UsageError("nothing of that is accepted", "`orderbridge accept` lists what is.")
+    write_acceptances(path, [one for one in entries if one not in gone])
+    _print(gone, "withdrawn: ")
+
+
+def _acceptances(
+    rule: str,
+    subjects: Sequence[str],
+    who: str,
+    why: str,
+    severity: Severity | None,
+    up_to: int | None,
+    until: datetime | None,
+) -> list[Acceptance]:
+    """An entry for each subject.
+
+    Raises:
+        UsageError: it is over already, or these cannot be combined.
+    """
+    from orderbridge.pipelines.warehouse.accepted import Acceptance
+
     now = datetime.now(UTC).replace(microsecond=0)
-    if until is not None and until.date() < now.date():
-        raise UsageError(f"--until {until.date()} is past", "Name the last day on which it holds.")
-    rest: dict[str, Any] = {
-        "severity": severity,
-        "up_to": up_to,
-        "until": until.date() if until is not None else None,
-    }
+    last_day = until.date() if until is not None else None
+    if last_day is not None and last_day < now.date():
+        raise UsageError(f"--until {last_day} is past", "Name the last day on which it holds.")
     try:
-        made = [
-            Acceptance(rule, person(who), now, why or "", subject, **rest) for subject in wanted
+        return [
+            Acceptance(rule, who, now, why, subject, severity=severity, up_to=up_to, until=last_day)
+            for subject in subjects
         ]
     except ValueError as error:
         raise UsageError(
             str(error), "`orderbridge accept --help` describes what can be combined."
         ) from None
-    write_acceptances(path, [*(one for one in entries if _key(one) not in map(_key, made)), *made])
+
+
+def _accept(path: Path, entries: list[Acceptance], made: list[Acceptance]) -> None:
+    """Writes the file with these entries, in place of those about the same."""
+    from orderbridge.pipelines.warehouse.accepted import write_acceptances
+
+    replaced = {_key(one) for one in made}
+    kept = [one for one in entries if _key(one) not in replaced]
+    write_acceptances(path, [*kept, *made])
     _print(made, "accepted: ")
     LOG.warning("from the next version on: %s", _answers(made))
     _warn_of_unknown(made)
@@ -122,13 +162,11 @@ def _warn_of_unknown(made: list[Acceptance]) -> None:
 
     with suppress(UsageError, duckdb.Error), open_warehouse() as warehouse:
         for one in made:
+            if not one.subject:
+                continue
             about = is_about(one.rule, [one.subject])
-            if (
-                one.subject
-                and not warehouse.execute(
-                    f"FROM reconciled.exceptions WHERE {about} LIMIT 1"
-                ).fetchone()
-            ):
+            query = f"FROM reconciled.exceptions WHERE {about} LIMIT 1"
+            if warehouse.execute(query).fetchone() is None:
                 LOG.warning(
                     "no finding of the last run is one of %s %r: accepted all the same",
                     one.rule,
@@ -142,19 +180,21 @@ def _key(entry: Acceptance) -> tuple[str, str, str, bool]:
 
 
 def _print(entries: list[Acceptance], before: str = "") -> None:
-    lines = []
-    for one in entries:
-        end = f", until {one.until}" if one.until is not None else ""
-        end += (
-            " (ran out)" if one.until is not None and one.until < datetime.now(UTC).date() else ""
-        )
-        end += f", up to {one.up_to}" if one.up_to is not None else ""
-        end += f", severity {one.severity}" if one.severity is not None else ""
-        about = one.place or one.subject
-        subject = f" {about!r}" if about else ""
-        lines.append(
-            f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})"
-        )
-    lines = lines or ["nothing is accepted"]
+    lines = [f"{before}{_described(one)}" for one in entries] or ["nothing is accepted"]
     record = {"accepted": [msgspec.to_builtins(one) for one in entries]}
     print_result("accept", lines, record, STOP.style)
+
+
+def _described(entry: Acceptance) -> str:
+    """An entry in a line."""
+    details = [entry.who, f"{entry.when:%Y-%m-%d}"]
+    if entry.until is not None:
+        ran_out = " (ran out)" if entry.until < datetime.now(UTC).date() else ""
+        details.append(f"until {entry.until}{ran_out}")
+    if entry.up_to is not None:
+        details.append(f"up to {entry.up_to}")
+    if entry.severity is not None:
+        details.append(f"severity {entry.severity}")
+    about = entry.place or entry.subject
+    subject = f" {about!r}" if about else ""
+    return f"{entry.rule}{subject}: {entry.why} ({', '.join(details)})"

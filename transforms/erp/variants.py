@@ -7,6 +7,7 @@ each line: never sent, same, or different, and the evidence in names of fields a
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pandas as pd
@@ -35,6 +36,8 @@ ERP_VARIANTS: Final = {
     **dict.fromkeys(("product_id", "variant_id", "erp_code", "sku", "status", "evidence"), TEXT),
     "line": BIGINT,
 }
+_TEXTS: Final = {"erp_code": "erpCode", "sku": "sku"}
+"""The columns of `ERP_VARIANTS` that are texts of fields."""
 
 
 def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
@@ -52,51 +55,92 @@ def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
         The columns of `ERP_VARIANTS`, a row for each line, in their order.
     """
     fields = [str(name) for name in erp if name not in VARIANT_LINES]
-    lines = typed(erp, VARIANT_LINES | dict.fromkeys(fields, TEXT)).sort_values(
-        "_line", kind="stable", ignore_index=True
-    )
+    columns = VARIANT_LINES | dict.fromkeys(fields, TEXT)
+    lines = typed(erp, columns).sort_values("_line", kind="stable", ignore_index=True)
     known = typed(confirmed, CONFIRMED).assign(key=_key)
-    is_changed = changed_fields(lines[fields].assign(key=_key(lines)), known).to_dict("list")
+    changed = changed_fields(lines[fields].assign(key=_key(lines)), known)
     sent = {
         tuple(row[name] for name in FIELD_KEY): row
         for row in to_arrow(known, CONFIRMED).to_pylist()
     }
-    rows = to_arrow(lines, VARIANT_LINES | dict.fromkeys(fields, TEXT)).to_pylist()
-    for n, line in enumerate(rows):
-        found: dict[str, list[str]] = {"other": [], "in doubt": [], "never sent": []}
-        latest, plan = None, ""
-        for name in (name for name in fields if line[name] is not None):
-            last = sent.get((line["product_id"], line["variant_id"], name))
-            if last is None:
-                found["never sent"].append(name)
-            elif last["confirmed_at"] is None:
-                found["in doubt"].append(name)
-            else:
-                if is_changed[name][n]:
-                    found["other"].append(name)
-                if latest is None or last["confirmed_at"] > latest:
-                    latest, plan = last["confirmed_at"], last["plan_id"]
-        evidence = (
-            [f"last confirmed {latest:%Y-%m-%dT%H:%M:%S}Z in plan {plan}"]
-            if latest is not None
-            else []
-        )
-        evidence += [f"{word}: {', '.join(names)}" for word, names in found.items() if names]
-        is_never_sent = latest is None and not found["in doubt"]
-        line["status"] = (
-            "never_sent" if is_never_sent else "differs" if any(found.values()) else "same"
-        )
-        line |= {"evidence": "; ".join(evidence), "line": line["_line"]}
-        line |= {
-            column: str(json.loads(text))
-            for column, name in _TEXTS.items()
-            if (text := line.get(name))
-        }
-    return frame(ERP_VARIANTS, [{name: row.get(name) for name in ERP_VARIANTS} for row in rows])
+    rows = []
+    for line, is_changed in zip(
+        to_arrow(lines, columns).to_pylist(), changed.to_dict("records"), strict=True
+    ):
+        comparison = _Comparison()
+        for name in fields:
+            if line[name] is not None:
+                last = sent.get((line["product_id"], line["variant_id"], name))
+                comparison.add(name, last, is_changed[name])
+        rows.append(_row(line, comparison))
+    return frame(ERP_VARIANTS, rows)
 
 
-_TEXTS: Final = {"erp_code": "erpCode", "sku": "sku"}
-"""Columns of texts, by the fields that have them in JSON."""
+@dataclass(slots=True)
+class _Comparison:
+    """The fields of a line against what was last sent of them.
+
+    Attributes:
+        other, in_doubt, never_sent: names of fields: confirmed with another value, sent with an unknown outcome, and
+            not sent.
+        latest: the row of `CONFIRMED` that was confirmed last.
+    """
+
+    other: list[str] = field(default_factory=list)
+    in_doubt: list[str] = field(default_factory=list)
+    never_sent: list[str] = field(default_factory=list)
+    latest: dict[str, Any] | None = None
+
+    def add(self, name: str, last: dict[str, Any] | None, is_changed: bool) -> None:
+        """Adds a field, with the row of `CONFIRMED` that it has, if any."""
+        if last is None:
+            self.never_sent.append(name)
+            return
+        if last["confirmed_at"] is None:
+            self.in_doubt.append(name)
+            return
+        if is_changed:
+            self.other.append(name)
+        if self.latest is None or last["confirmed_at"] > self.latest["confirmed_at"]:
+            self.latest = last
+
+    @property
+    def status(self) -> str:
+        if self.latest is None and not self.in_doubt:
+            return "never_sent"
+        return "differs" if self.other or self.in_doubt or self.never_sent else "same"
+
+    @property
+    def evidence(self) -> str:
+        parts = []
+        if self.latest is not None:
+            time = f"{self.latest['confirmed_at']:%Y-%m-%dT%H:%M:%S}Z"
+            parts.append(f"last confirmed {time} in plan {self.latest['plan_id']}")
+        for words, names in (
+            ("other", self.other),
+            ("in doubt", self.in_doubt),
+            ("never sent", self.never_sent),
+        ):
+            if names:
+                parts.append(f"{words}: {', '.join(names)}")
+        return "; ".join(parts)
+
+
+def _row(line: dict[str, Any], comparison: _Comparison) -> dict[str, Any]:
+    """A row of `ERP_VARIANTS`."""
+    return {
+        "line": line["_line"],
+        "product_id": line["product_id"],
+        "variant_id": line["variant_id"],
+        **{column: _text(line.get(name)) for column, name in _TEXTS.items()},
+        "status": comparison.status,
+        "evidence": comparison.evidence,
+    }
+
+
+def _text(value: str | None) -> str | None:
+    """A text of the line, which has it as JSON."""
+    return str(json.loads(value)) if value else None
 
 
 def _key(rows: pd.DataFrame) -> Column[Any]:
