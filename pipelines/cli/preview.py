@@ -60,9 +60,7 @@ def preview(
         Unclear: the file can be read in several ways; each was shown.
         UsageError: the file cannot be read, or the target cannot be written.
     """
-    from orderbridge.sources.files import CellRules, Row, Unclear, open_table
-    from orderbridge.sources.files.formulas import csv_lines
-    from orderbridge.sources.files.model import LINE_COLUMN
+    from orderbridge.sources.files import CellRules, Unclear, open_table
 
     try:
         table = open_table(path, read)
@@ -74,49 +72,96 @@ def preview(
         raise UsageError(f"{path.name} is a text file, which has no sheets", "Leave out --sheet.")
     if used is not None:
         table = table.with_cell_rules({name: CellRules() for name in table.columns if name in used})
-    first: list[Row] = []
-    rejected: list[RejectedRow] = []
-    accepted_count = rejected_count = 0
+    rejects = _Rejects(
+        is_printed=not as_json,
+        printed_max=None if target is not None else MAX_REPORTED,
+        are_totals_skipped=read.totals == "skip",
+    )
+    with _target(target, path, table) as file:
+        accepted_count, first = _read_all(table, rejects, rows, file)
+    rejects.print_rest()
+    _print_result(table, accepted_count, first, rejects, as_json=as_json)
+    return ExitCode.REJECTED if rejects.count else ExitCode.DONE
 
-    def reject(row: RejectedRow) -> None:
-        nonlocal rejected_count
-        if row.code == "totals" and read.totals == "skip":
+
+class _Rejects:
+    """The rejected rows of a file, printed as they come.
+
+    Args:
+        is_printed: whether they are.
+        printed_max: so many at most.
+        are_totals_skipped: whether rows of totals are left out in silence.
+    """
+
+    def __init__(
+        self, *, is_printed: bool, printed_max: int | None, are_totals_skipped: bool
+    ) -> None:
+        self.count = 0
+        self.first: list[RejectedRow] = []
+        self._is_printed = is_printed
+        self._printed_max = printed_max
+        self._are_totals_skipped = are_totals_skipped
+
+    def add(self, row: RejectedRow) -> None:
+        if row.code == "totals" and self._are_totals_skipped:
             return
-        rejected_count += 1
-        if rejected_count <= MAX_REPORTED:
-            rejected.append(row)
-        if not as_json and (target is not None or rejected_count <= MAX_REPORTED):
+        self.count += 1
+        if self.count <= MAX_REPORTED:
+            self.first.append(row)
+        is_within = self._printed_max is None or self.count <= self._printed_max
+        if self._is_printed and is_within:
             sys.stderr.write(f"line {row.line} rejected: {escape(row.reason)}\n")
 
-    with _target(target, path, table) as file:
-        for batch in table.batches(on_reject=reject):
-            accepted_count += batch.num_rows
-            head = batch.slice(0, rows - len(first))
-            cells = zip(*(head[name].to_pylist() for name in table.columns), strict=True)
-            first += map(Row, head[LINE_COLUMN].to_pylist(), cells)
-            if file is not None:
-                file.write(csv_lines([batch[name] for name in table.columns]))
-    if rejected_count > MAX_REPORTED and target is None and not as_json:
-        sys.stderr.write(f"and {rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
-    counts = (
-        "rows",
-        f"{accepted_count}, and {rejected_count} rejected; import checks their values",
-    )
+    def print_rest(self) -> None:
+        """Prints how many were not printed."""
+        if self._is_printed and self._printed_max is not None and self.count > self._printed_max:
+            rest = self.count - self._printed_max
+            sys.stderr.write(f"and {rest} more; --csv OUT lists all of them\n")
+
+
+def _read_all(
+    table: SourceTable, rejects: _Rejects, rows: int, file: TextIO | None
+) -> tuple[int, list[Row]]:
+    """Reads the whole file, and writes it as CSV if there is a file for it.
+
+    Returns:
+        how many rows it has, and the first of them.
+    """
+    from orderbridge.sources.files import Row
+    from orderbridge.sources.files.formulas import csv_lines
+    from orderbridge.sources.files.model import LINE_COLUMN
+
+    count = 0
+    first: list[Row] = []
+    for batch in table.batches(on_reject=rejects.add):
+        count += batch.num_rows
+        head = batch.slice(0, rows - len(first))
+        cells = zip(*(head[name].to_pylist() for name in table.columns), strict=True)
+        first += map(Row, head[LINE_COLUMN].to_pylist(), cells)
+        if file is not None:
+            file.write(csv_lines([batch[name] for name in table.columns]))
+    return count, first
+
+
+def _print_result(
+    table: SourceTable, count: int, first: list[Row], rejects: _Rejects, *, as_json: bool
+) -> None:
+    """Prints the format, the number of rows, and the first of them."""
+    counts = ("rows", f"{count}, and {rejects.count} rejected; import checks their values")
     lines = [f"{name:<12}{value}" for name, value in (*_described(table.format), counts)]
     record = {
         "format": asdict(table.format),
-        "rows": accepted_count,
-        "rejected": rejected_count,
+        "rows": count,
+        "rejected": rejects.count,
         "first": [{"line": row.line, "cells": row.cells} for row in _masked(table.columns, first)],
         "first_rejected": [
             {name: getattr(row, name) for name in ("line", "last_line", "code", "reason")}
-            for row in rejected
+            for row in rejects.first
         ],
     }
     print_result("preview", lines, record, "json" if as_json else "plain")
     if first and not as_json:
         print_lines("", *_row_lines(table.columns, first))
-    return ExitCode.REJECTED if rejected_count else ExitCode.DONE
 
 
 def _print_readings(path: Path, read: ReadOptions, error: Unclear) -> None:
@@ -157,35 +202,15 @@ def _shortened(cell: str) -> str:
 
 def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     """The detected format as labelled values."""
-    from orderbridge.sources.files.model import DELIMITER_NAMES
-
     if detected.kind == "workbook":
         yield "sheet", f"{detected.sheet} (of {', '.join(detected.sheets)})"
     else:
-        note = (
-            " (assumed)"
-            if detected.is_encoding_assumed
-            else ", byte order mark"
-            if detected.has_bom
-            else ""
-        )
-        signs = ", control characters read as signs of cp1252" if detected.has_signs else ""
-        yield "encoding", f"{detected.encoding}{note}{signs}"
-        padding = ", beside white space" if detected.is_padded else ""
-        yield (
-            "delimiter",
-            f"{DELIMITER_NAMES.get(detected.delimiter or '', repr(detected.delimiter))}{padding}",
-        )
-        escape = f"escaped by {detected.escape}" if detected.escape else "doubled in cells"
-        yield "quote", f"{detected.quote or 'none'}, {escape}"
-        open_end = ", none after the last line" if detected.may_be_cut_off else ""
-        yield "line ends", f"{', '.join(detected.line_ends) or 'none'}{open_end}"
-    yield (
-        "header",
-        f"line {detected.header_lines[0]}"
-        if detected.header_lines
-        else f"none: the names {detected.columns[0]} and so on are not in the file",
-    )
+        yield from _described_text(detected)
+    if detected.header_lines:
+        yield "header", f"line {detected.header_lines[0]}"
+    else:
+        first = detected.columns[0]
+        yield "header", f"none: the names {first} and so on are not in the file"
     if detected.preamble:
         yield "preamble", f"line {listed(list(map(str, detected.preamble)))}"
     if detected.footnotes:
@@ -203,6 +228,27 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
             "merged",
             f"{detected.merged_cells} groups of cells; only the first of each has the value",
         )
+
+
+def _described_text(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
+    """How a text file is written, as labelled values."""
+    from orderbridge.sources.files.model import DELIMITER_NAMES
+
+    encoding = str(detected.encoding)
+    if detected.is_encoding_assumed:
+        encoding = f"{encoding} (assumed)"
+    elif detected.has_bom:
+        encoding = f"{encoding}, byte order mark"
+    if detected.has_signs:
+        encoding = f"{encoding}, control characters read as signs of cp1252"
+    yield "encoding", encoding
+    delimiter = DELIMITER_NAMES.get(detected.delimiter or "", repr(detected.delimiter))
+    padding = ", beside white space" if detected.is_padded else ""
+    yield "delimiter", f"{delimiter}{padding}"
+    doubled = f"escaped by {detected.escape}" if detected.escape else "doubled in cells"
+    yield "quote", f"{detected.quote or 'none'}, {doubled}"
+    open_end = ", none after the last line" if detected.may_be_cut_off else ""
+    yield "line ends", f"{', '.join(detected.line_ends) or 'none'}{open_end}"
 
 
 @contextmanager

@@ -15,12 +15,13 @@ from orderbridge.pipelines.cli import pull as pull_command
 from orderbridge.pipelines.cli import reconcile as reconcile_command
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, settings_origin, start
-from orderbridge.pipelines.cli.terminal import print_lines, print_result
+from orderbridge.pipelines.cli.terminal import Style, print_lines, print_result
 from orderbridge.sources.words import VERDICTS, number
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.pipelines.pull.model import PullResult
+    from orderbridge.pipelines.reconcile.erp_files import ErpFiles
     from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
 
 _ERP: Final = "erp_customers"
@@ -36,66 +37,82 @@ def command(
 ) -> int:
     """Pull every list, reconcile, publish once: the command for a scheduler."""
     with start(sends_keys=True) as reporter:
-        from orderbridge.pipelines.pull.model import PullOptions
-        from orderbridge.pipelines.pull.pull import pull
         from orderbridge.pipelines.reconcile.erp_files import ErpFiles
-        from orderbridge.pipelines.reconcile.reconcile import Reconciling
-        from orderbridge.pipelines.reporting.erp_result import result_target, write_erp_result
         from orderbridge.pipelines.reporting.headline import headline_of_run
         from orderbridge.pipelines.reporting.notification import notify_failure, notify_result
-        from orderbridge.pipelines.reporting.report import report as write_report
-        from orderbridge.pipelines.reporting.report import report_target
-        from orderbridge.pipelines.warehouse.failure import publish_and_write, record_failure
-        from orderbridge.sources.settings import (
-            NotifySettings,
-            Secret,
-            notify_settings,
-            warehouse_path,
-        )
+        from orderbridge.sources.settings import NotifySettings, Secret, notify_settings
 
         if reporter.style == "json":  # of a run that is killed, the log has this line
             reporter.event("started", "the run began", pid=os.getpid(), **settings_origin())
+        files = ErpFiles(**{item.name: options.pop(item.name) for item in fields(ErpFiles)})
         notified = notify_settings() if notify is None else NotifySettings(url=Secret(notify))
         with (
             _next_command_of_failure(reporter),
             notify_failure(notified.url, signal_code=STOP.exit_code),
         ):
-            with record_failure(warehouse_path(), "run", datetime.now(UTC)):
-                if report is not None:
-                    report_target(
-                        report
-                    )  # what cannot be written ends the run before its first request
-                files = ErpFiles(**{item.name: options.pop(item.name) for item in fields(ErpFiles)})
-                if files.result is not None:
-                    result_target(files.result)
-                reconciling = Reconciling(files, fail_on=fail_on)
-
-            def read() -> PullResult:
-                reporter.begin("pull")
-                wanted = PullOptions(**options, command="run")
-                return pull(wanted, reporter.progress, STOP.event, reconciling)
-
-            def write() -> None:
-                if reconciling.result is None:
-                    return
-                if report is not None:
-                    write_report(report)
-                if files.result is not None:
-                    write_erp_result(files.result, files)
-
-            result = publish_and_write(read, write)
-        notify_result(notified, result, reconciling.result)
-        _report_next(reporter, headline_of_run(result, reconciling.result).todo)
-    if verbose or reporter.style == "json":
-        pull_command.print_pull(result, reporter.style)
-        if reconciling.result is not None:
-            reconcile_command.print_reconcile(reconciling.result, reporter.style)
-    if not verbose or reporter.style == "json":
-        record = {"exit_code": result.exit_code}
-        print_result("ended", summary(result, reconciling.result), record, reporter.style)
-    if reporter.style != "json" and reconciling.result is not None and files.result is not None:
+            result, reconciled = _run(files, fail_on, report, options, reporter)
+        notify_result(notified, result, reconciled)
+        _report_next(reporter, headline_of_run(result, reconciled).todo)
+    _print(result, reconciled, reporter.style, is_verbose=verbose)
+    if reporter.style != "json" and reconciled is not None and files.result is not None:
         print_lines(f"comparison: {files.result}")
     return result.exit_code
+
+
+def _run(
+    files: ErpFiles,
+    fail_on: FailOn,
+    report: Path | None,
+    options: dict[str, Any],
+    reporter: Reporter,
+) -> tuple[PullResult, ReconcileResult | None]:
+    """Pulls, reconciles, publishes, and writes the report and the comparison.
+
+    Where one of these files cannot be written, it ends before the first request.
+    """
+    from orderbridge.pipelines.pull.model import PullOptions
+    from orderbridge.pipelines.pull.pull import pull
+    from orderbridge.pipelines.reconcile.reconcile import Reconciling
+    from orderbridge.pipelines.reporting.erp_result import result_target, write_erp_result
+    from orderbridge.pipelines.reporting.report import report as write_report
+    from orderbridge.pipelines.reporting.report import report_target
+    from orderbridge.pipelines.warehouse.failure import publish_and_write, record_failure
+    from orderbridge.sources.settings import warehouse_path
+
+    reconciling = Reconciling(files, fail_on=fail_on)
+    with record_failure(warehouse_path(), "run", datetime.now(UTC)):
+        if report is not None:
+            report_target(report)
+        if files.result is not None:
+            result_target(files.result)
+
+    def read() -> PullResult:
+        reporter.begin("pull")
+        wanted = PullOptions(**options, command="run")
+        return pull(wanted, reporter.progress, STOP.event, reconciling)
+
+    def write() -> None:
+        if reconciling.result is None:
+            return
+        if report is not None:
+            write_report(report)
+        if files.result is not None:
+            write_erp_result(files.result, files)
+
+    result = publish_and_write(read, write)
+    return result, reconciling.result
+
+
+def _print(
+    result: PullResult, reconciled: ReconcileResult | None, style: Style, *, is_verbose: bool
+) -> None:
+    if is_verbose or style == "json":
+        pull_command.print_pull(result, style)
+        if reconciled is not None:
+            reconcile_command.print_reconcile(reconciled, style)
+    if not is_verbose or style == "json":
+        record = {"exit_code": result.exit_code}
+        print_result("ended", summary(result, reconciled), record, style)
 
 
 @contextmanager
@@ -138,8 +155,20 @@ def first_questions() -> list[str]:
 
 def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]:
     """What a run did: lists, what is wrong with one, tables, findings, the match, and where it was published."""
-    from orderbridge.pipelines.warehouse.finding_history import in_words
+    lines = _read_lines(result)
+    if reconciled is not None:
+        lines += _reconciled_lines(reconciled)
+        if reconciled.is_first and result.ledger_error is None:  # evidence of some is in the ledger
+            lines += first_questions()
+        if reconciled.match:
+            lines += reconcile_command.match_lines(reconciled.match, brief=True)
+        if reconciled.variants:
+            lines += reconcile_command.variant_lines(reconciled.variants)
+    return lines + pull_command.ending(result)
 
+
+def _read_lines(result: PullResult) -> list[str]:
+    """The lists with their sizes, the problem of each that has one, and how many rows are quarantined."""
     lists = (
         f"{walked.distinct} {walked.resource.replace('_', ' ')} ({VERDICTS[walked.verdict]})"
         for walked in result.lists
@@ -150,27 +179,34 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
             lines += f"{walked.resource}: {problem}".split("\n")
     if quarantined := sum(len(walked.quarantined) for walked in result.lists):
         lines.append(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine")
-    if reconciled is not None:
-        lines.append(reconcile_command.sizes(reconciled))
-        shown = ", ".join(
-            f"{count} {severity}" for severity, count in reconciled.severities.most_common()
-        )
-        new = f" ({in_words(reconciled.new)[0]})" if reconciled.new else ""
-        old = (
-            0
-            if reconciled.match
-            else sum(count for entity, *_, count in reconciled.findings if entity == _ERP)
-        )
-        kept = f" ({old} of the last comparison with the ERP)" if old else ""
-        listed = f"findings: {shown}{kept}{new}; --verbose lists them, orderbridge report says what to do"
-        lines += [listed, *(f"  {one}" for one in reconciled.named)] if shown else []
-        lines += [one.text for one in reconciled.new_rules]
-        lines += reconciled.left_revenue
-        lines += [new_question(one) for one in reconciled.new_questions]
-        if reconciled.is_first and result.ledger_error is None:  # evidence of some is in the ledger
-            lines += first_questions()
-        lines += (
-            reconcile_command.match_lines(reconciled.match, brief=True) if reconciled.match else []
-        )
-        lines += reconcile_command.variant_lines(reconciled.variants) if reconciled.variants else []
-    return lines + pull_command.ending(result)
+    return lines
+
+
+def _reconciled_lines(reconciled: ReconcileResult) -> list[str]:
+    """The sizes of tables, the findings, what left the revenue, and new questions."""
+    return [
+        reconcile_command.sizes(reconciled),
+        *_finding_lines(reconciled),
+        *(one.text for one in reconciled.new_rules),
+        *reconciled.left_revenue,
+        *(new_question(one) for one in reconciled.new_questions),
+    ]
+
+
+def _finding_lines(reconciled: ReconcileResult) -> list[str]:
+    """The findings by severity, and those that are named; empty where there are none."""
+    from orderbridge.pipelines.warehouse.finding_history import in_words
+
+    if not reconciled.severities:
+        return []
+    counts = [f"{count} {severity}" for severity, count in reconciled.severities.most_common()]
+    shown = ", ".join(counts)
+    if not reconciled.match:
+        kept = sum(count for entity, *_, count in reconciled.findings if entity == _ERP)
+        shown += f" ({kept} of the last comparison with the ERP)" if kept else ""
+    if reconciled.new:
+        shown += f" ({in_words(reconciled.new)[0]})"
+    return [
+        f"findings: {shown}; --verbose lists them, orderbridge report says what to do",
+        *(f"  {one}" for one in reconciled.named),
+    ]
