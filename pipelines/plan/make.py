@@ -162,9 +162,8 @@ def make_plan(
         BridgeError: the lines do not add up.
     """
     settings = legacy_settings()
-    versions = [
-        (options.file, file_version(options.file))
-    ]  # before they are read: a change in between is noticed
+    # before they are read: a change in between is noticed
+    versions = [(options.file, file_version(options.file))]
     mapping: Mapping | None
     if options.mapping is not None:
         versions.append((options.mapping, file_version(options.mapping)))
@@ -191,7 +190,7 @@ def make_plan(
         maker = _PlanMaker(options, settings, inputs, ledger, organization)
         with hidden_folder(parent) as folder:
             manifest, statistics = maker.write(folder, versions)
-            name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"  # the organization is not in the id
+            name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"
             target = options.out or first_free(
                 project_file(""), name, partial(has_plan, folder=folder)
             )
@@ -341,55 +340,80 @@ class _PlanMaker:
             folder, lines, self.decider.differences, inputs.table.format.delimiter or ","
         )
         self._keep_evidence(folder, lines)
-        rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(
-            ["line", "field", "code", "words"]
-        )
-        problems = {
-            line: tuple(rest) for line, *rest in zip(*rejected.to_pydict().values(), strict=True)
-        }
-        RejectsWriter(inputs.table, inputs.mapping, problems).write(folder)
-        hashes = [inputs.table.sha256, *(file_sha256(path) for path, _ in versions[1:])]
+        RejectsWriter(inputs.table, inputs.mapping, _problems(lines)).write(folder)
+        files = self._input_files(versions)
+        counts = {sent_as(options.kind): lines_sent, **self._count(lines)}
+        manifest = self._manifest(folder, files, mapping_toml, lines_read, counts, writer)
+        with create_private(folder / MANIFEST_FILE) as out:
+            written = msgspec.json.encode(manifest.with_paths(_portable))
+            out.write(msgspec.json.format(written, indent=1) + b"\n")
+        with create_private(folder / SUMMARY_FILE) as out:
+            out.write(summary(manifest, self.statistics, Path()).encode())
+        return manifest, self.statistics
+
+    def _input_files(self, versions: list[tuple[Path, tuple[int, ...]]]) -> list[PlanFile]:
+        """The files that were read, with their hashes.
+
+        Raises:
+            UsageError: one of them was changed since it was opened.
+        """
+        hashes = [self.inputs.table.sha256, *(file_sha256(path) for path, _ in versions[1:])]
         files = [
-            PlanFile(
-                path=os.path.realpath(path), sha256=sha256
-            )  # `resolve` raises for a loop of links
+            # `Path.resolve` raises for a loop of links
+            PlanFile(path=os.path.realpath(path), sha256=sha256)
             for (path, _), sha256 in zip(versions, hashes, strict=True)
         ]
         if any(file_version(path) != version for path, version in versions):
             raise UsageError(
-                f"{options.file.name}, or a file named by its mapping, was changed while it was planned",
+                f"{self.options.file.name}, or a file named by its mapping, was changed while it was planned",
                 f"Nothing was sent. When the file is complete, {run_again()}",
             )
+        return files
+
+    def _count(self, lines: pa.Table) -> dict[str, int]:
+        """Completes the statistics. Returns the number of lines by outcome, without those that are sent."""
         statistics = self.statistics
-        statistics.reasons, statistics.skipped = (
-            reasons(lines, "rejected"),
-            reasons(lines, "skipped"),
-        )
-        for columns, moved in moved_lines(inputs):
+        statistics.reasons = reasons(lines, "rejected")
+        statistics.skipped = reasons(lines, "skipped")
+        for columns, moved in moved_lines(self.inputs):
             self.decider.suspicious.count(columns, "lookup_moved", moved)
-        by_outcome, statistics.suspicious = lines_by_outcome(lines), self.decider.reasons()
+        statistics.suspicious = self.decider.reasons()
+        by_outcome = lines_by_outcome(lines)
         statistics.first_lines = {
             name: at.slice(0, FIRST_LINES).to_pylist() for name, at in by_outcome.items()
         }
-        counts: dict[str, int] = {sent_as(options.kind): lines_sent}
-        counts |= {name: len(by_outcome.get(name, ())) for name in get_args(LineOutcome)}
+        return {name: len(by_outcome.get(name, ())) for name in get_args(LineOutcome)}
+
+    def _manifest(
+        self,
+        folder: Path,
+        files: list[PlanFile],
+        mapping_toml: str,
+        lines_read: int,
+        counts: dict[str, int],
+        writer: RequestWriter,
+    ) -> Manifest:
+        """The manifest of the plan whose operations and lines are in this folder."""
+        options, settings, inputs = self.options, self.settings, self.inputs
+        statistics = self.statistics
         input_file, *others = files
+        replaces = None
+        if self.kind.is_update:
+            replaces = replaced_sha256(self.confirmed, self.increments, folder)
         manifest = Manifest(
             plan_id="",  # follows from the rest
             version=__version__,
             kind=options.kind,
-            host=self.settings.base_url,
-            environment=self.settings.environment,
-            login_mode=self.settings.login_mode if self.kind.has_login else None,
-            semantics=self.settings.semantics if self.kind.is_update else {},
+            host=settings.base_url,
+            environment=settings.environment,
+            login_mode=settings.login_mode if self.kind.has_login else None,
+            semantics=settings.semantics if self.kind.is_update else {},
             input=input_file,
             mapping=others.pop(0) if options.mapping is not None else None,
             lookups=tuple(others),
             format=asdict(inputs.table.format),
             mapping_toml=mapping_toml,
-            replaces=replaced_sha256(self.confirmed, self.increments, folder)
-            if self.kind.is_update
-            else None,
+            replaces=replaces,
             read=self.customers.read if self.customers is not None else None,
             lines=lines_read,
             outcomes=counts,
@@ -400,22 +424,24 @@ class _PlanMaker:
             suspicious=statistics.jump_count + sum(one.lines for one in statistics.suspicious),
             password_column=inputs.password_column,
         )
-        paths = {path for column in inputs.mapping.columns.values() for path in column.paths}
+        # the organization is not in the id
+        plan_id = self._plan_id(manifest)
+        return msgspec.structs.replace(manifest, plan_id=plan_id, organization=self.organization)
+
+    def _plan_id(self, manifest: Manifest) -> str:
+        """The id of the plan, derived from its content (`current_state.new_plan_id`)."""
+        paths = {path for column in self.inputs.mapping.columns.values() for path in column.paths}
         # values that are always sent are sent again by a plan made later, but never increments
         sends_again = self.always != frozenset() and paths.isdisjoint(self.increments)
-        content = msgspec.json.encode([manifest, statistics])
-        plan_id = current_state.new_plan_id(
-            self.ledger, content, _ID_LENGTH, sends_again=sends_again
-        )
-        manifest = msgspec.structs.replace(
-            manifest, plan_id=plan_id, organization=self.organization
-        )  # not in the id
-        written = manifest.with_paths(_portable)
-        with create_private(folder / MANIFEST_FILE) as out:
-            out.write(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")
-        with create_private(folder / SUMMARY_FILE) as out:
-            out.write(summary(manifest, statistics, Path()).encode())
-        return manifest, statistics
+        content = msgspec.json.encode([manifest, self.statistics])
+        return current_state.new_plan_id(self.ledger, content, _ID_LENGTH, sends_again=sends_again)
+
+
+def _problems(lines: pa.Table) -> dict[int, tuple[str, str, str]]:
+    """Field, code and words of the rejected lines."""
+    rejected = lines.filter(pc.equal(lines["outcome"], "rejected"))
+    columns = (rejected[name].to_pylist() for name in ("line", "field", "code", "words"))
+    return {line: (field, code, words) for line, field, code, words in zip(*columns, strict=True)}
 
 
 def password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:

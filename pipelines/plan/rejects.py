@@ -17,7 +17,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -78,64 +78,50 @@ class RejectsWriter:
     def write(self, folder: Path) -> None:
         """Writes the file into a plan folder; without rejected rows it has a header only."""
         path = folder / REJECTS_FILE
-        for has_hint in (
-            False,
-            True,
-            False,
-        ):  # a few rows may not show their delimiter; then a `sep=` line may
+        # a few rows may not show their delimiter; then a `sep=` line may, or else it is not needed
+        for has_hint in (False, True, False):
             self._write(path, has_hint=has_hint)
-            if (
-                not self.problems
-                or self.mapping.read_options.header_row is not None
-                or self._reads_back(path)
-            ):
+            has_given_header = self.mapping.read_options.header_row is not None
+            if not self.problems or has_given_header or self._reads_back(path):
                 break
         if self._codes:
             write_private(folder / CODES_FILE, msgspec.json.encode(self._codes))
 
     def _write(self, path: Path, *, has_hint: bool) -> None:
-        source, options, columns = self.table.format, self.mapping.read_options, self.columns
-        encoding, delimiter = source.encoding or "utf-8", source.delimiter or ","
-        quote = source.quote if source.kind == "text" else '"'
+        source = self.table.format
         end = _LINE_ENDS[source.line_ends[0]] if source.line_ends else "\r\n"
-        has_header = bool(source.header_lines)
+        lines_above = max(self.mapping.read_options.header_row or 1, 1) - 1 - has_hint
         path.unlink(missing_ok=True)
         with (
             create_private(path) as raw,
-            io.TextIOWrapper(raw, encoding=encoding, newline="") as out,
+            io.TextIOWrapper(raw, encoding=source.encoding or "utf-8", newline="") as out,
         ):
             if source.kind == "workbook" or source.has_bom:
                 out.write("\ufeff")
             if has_hint:
-                out.write(f"sep={delimiter}{end}")
-            out.write(end * (max(options.header_row or 1, 1) - 1 - has_hint))
-            writer = csv.writer(
-                CsvFile(out, end),
-                delimiter=delimiter,
-                quotechar=quote or None,
-                quoting=csv.QUOTE_NONE
-                if not quote
-                else csv.QUOTE_ALL
-                if source.escape
-                else csv.QUOTE_MINIMAL,
-                escapechar=source.escape or None,
-                doublequote=not source.escape,
-            )
-            if has_header:
-                writer.writerow([*map(escape, columns), *REJECT_COLUMNS])
-            self._codes.clear()
-            texts = set(_text_columns(self.mapping))
-            for line, cells, note in self.rows():
-                if len(cells) == len(columns):
-                    self._codes.extend(_codes(line, columns, cells, texts))
-                field, code, words = self.problems[line]
-                added = (str(line), field, code, words + note) if has_header else ()
-                harmless = map(escape, cells) if has_header else map(_indented, cells)
-                notes = (
-                    _encodable(text, encoding, delimiter, quote or "")
-                    for text in map(neutralize, added)
-                )
-                writer.writerow([*harmless, *notes])
+                out.write(f"sep={source.delimiter or ','}{end}")
+            out.write(end * lines_above)
+            self._write_rows(CsvFile(out, end))
+
+    def _write_rows(self, out: CsvFile) -> None:
+        """Writes the header, if the input has one, and the rows; keeps the codes that a spreadsheet would change."""
+        source, columns = self.table.format, self.columns
+        writer = csv.writer(out, **_dialect(source))
+        has_header = bool(source.header_lines)
+        if has_header:
+            writer.writerow([*map(escape, columns), *REJECT_COLUMNS])
+        self._codes.clear()
+        texts = set(_text_columns(self.mapping))
+        for line, cells, note in self.rows():
+            if len(cells) == len(columns):
+                self._codes.extend(_codes(line, columns, cells, texts))
+            if not has_header:
+                writer.writerow([_indented(cell) for cell in cells])
+                continue
+            field, code, words = self.problems[line]
+            added = (str(line), field, code, words + note)
+            notes = [_encodable(neutralize(text), source) for text in added]
+            writer.writerow([*map(escape, cells), *notes])
 
     def rows(self) -> Iterator[tuple[int, list[str], str]]:
         """The rows with problems in the order of the file: line, cells without a password, note of what is missing."""
@@ -167,9 +153,8 @@ class RejectsWriter:
 
     def _columns(self, source: DetectedFormat) -> tuple[str, ...]:
         """The columns of the input; if it is a reject file itself, without those that were added."""
-        return source.columns[
-            : len(source.columns) - count_reject_columns(source.columns, self.mapping)
-        ]
+        added = count_reject_columns(source.columns, self.mapping)
+        return source.columns[: len(source.columns) - added]
 
     def _cells(self, row: Row | RejectedRow, width: int) -> tuple[list[str], str]:
         """The cells to write, without a password, and a note if something was left out."""
@@ -207,10 +192,33 @@ def _indented(text: str) -> str:
     return text if neutralize(text) == text else f" {text}"
 
 
-def _encodable(text: str, encoding: str, delimiter: str, quote: str) -> str:
-    """Our text with what the file can represent."""
+def _dialect(source: DetectedFormat) -> dict[str, Any]:
+    """The dialect of the input, as `csv.writer` takes it."""
+    quote = _quote(source)
     if not quote:
-        text = text.replace(delimiter, " ")
+        quoting = csv.QUOTE_NONE
+    elif source.escape:
+        quoting = csv.QUOTE_ALL
+    else:
+        quoting = csv.QUOTE_MINIMAL
+    return {
+        "delimiter": source.delimiter or ",",
+        "quotechar": quote or None,
+        "quoting": quoting,
+        "escapechar": source.escape or None,
+        "doublequote": not source.escape,
+    }
+
+
+def _quote(source: DetectedFormat) -> str | None:
+    return source.quote if source.kind == "text" else '"'
+
+
+def _encodable(text: str, source: DetectedFormat) -> str:
+    """Our text with what the file can represent."""
+    if not _quote(source):
+        text = text.replace(source.delimiter or ",", " ")
+    encoding = source.encoding or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)
 
 
