@@ -25,8 +25,9 @@ from orderbridge.pipelines.import_file.mappings import (
     with_answers,
 )
 from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
-from orderbridge.pipelines.imports.lines import LineBatch, survey
+from orderbridge.pipelines.imports.lines import LineBatch
 from orderbridge.pipelines.imports.model import OtherCurrency
+from orderbridge.pipelines.imports.notations import survey
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
 from orderbridge.pipelines.mapping import load, propose, sample

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from orderbridge.pipelines.imports.convert import convert
 from orderbridge.pipelines.imports.fields import IN_FILE, Bindings
 from orderbridge.pipelines.imports.groups import changes, group_keys, scattered_keys, torn_groups
-from orderbridge.pipelines.imports.lines import BATCH_ROWS, prepared_lines, survey
+from orderbridge.pipelines.imports.lines import BATCH_ROWS, prepared_lines
 from orderbridge.pipelines.imports.lookups import LookupTable
 from orderbridge.pipelines.imports.model import Item, Problem, RejectedInput
+from orderbridge.pipelines.imports.notations import survey
 from orderbridge.pipelines.mapping import Mapping
 from orderbridge.sources.files import CellRules, SourceTable
 from orderbridge.sources.files.model import LINE_COLUMN

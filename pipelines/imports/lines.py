@@ -1,41 +1,28 @@
-"""The lines of a file, prepared, and a first pass over them for what no single line shows.
+"""The lines of a file, prepared to be converted.
 
-In: a source table, a mapping, and the fields that it fills. Out: batches of the columns that are read, empty cells
-filled from above, with skipped and rejected lines apart; the notation of number columns that do not state one. If all
-do, and the mapping names no currency, the first pass reads no line.
+In: a source table, a mapping, and the columns that are read. Out: batches of these columns, empty cells filled from
+above, with skipped and rejected lines apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Mapping as Pairs
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source
 from orderbridge.pipelines.imports.groups import blank_lines, filled_down, whole
-from orderbridge.pipelines.imports.model import CurrencyChange, OtherCurrency, SkippedLine
+from orderbridge.pipelines.imports.model import SkippedLine
 from orderbridge.pipelines.mapping import Mapping
-from orderbridge.pipelines.mapping.cells import filled
 from orderbridge.sources.files import RejectedRow, SourceTable
 from orderbridge.sources.files.model import LINE_COLUMN, RejectCode
 from orderbridge.transforms.frames import Bools
-from orderbridge.transforms.numbers import (
-    ColumnEvidence,
-    in_usual_signs,
-    is_currency,
-    without_currency,
-)
 
 BATCH_ROWS: Final = 16_384
 _WITHOUT_CELLS: Final = ("repeated_header", "totals", "rule")
 """Codes of lines without a cell that others are filled from."""
-
-_GROUPS: Final = {" ": ", spaces between thousands", "'": ", apostrophes between thousands"}
 
 
 class LineBatch(NamedTuple):
@@ -64,12 +51,11 @@ def prepared_lines(
             lines, is_torn = fill.add(lines, rejected)
         else:
             is_torn = _unfilled(batch, mapping)
-        is_lost = (
-            _without_cells(batch, rejected)
-            if table.is_excerpt and not mapping.group
-            else np.zeros_like(is_torn)
-        )
-        is_skipped, is_torn = is_skipped & ~is_lost, is_torn & ~is_lost
+        is_lost = np.zeros_like(is_torn)
+        if table.is_excerpt and not mapping.group:
+            is_lost = _without_cells(batch, rejected)
+        is_skipped &= ~is_lost
+        is_torn &= ~is_lost
         rejected += map(_torn, numbers[is_torn & ~is_skipped].tolist())
         reason = f"{', '.join(mapping.skip_blank)}: empty"
         skipped = [SkippedLine((line,), reason) for line in numbers[is_skipped].tolist()]
@@ -128,26 +114,27 @@ class FillDown:
     """
 
     def __init__(self, mapping: Mapping) -> None:
-        self._mapping, self._empty = mapping, mapping.formats.empty or ()
+        self._mapping = mapping
+        self._empty = mapping.formats.empty or ()
         self._last: pa.Table | None = None
         self._last_origins: dict[str, int] = {}
         self._unread = np.array([], np.int64)
 
     def add(self, lines: pa.Table, rejected: Sequence[RejectedRow]) -> tuple[pa.Table, Bools]:
         """Fills the next lines; returns them, and which are torn. `rejected` has what was rejected since the last."""
-        mapping, begin = self._mapping, int(self._last is not None)
+        mapping = self._mapping
+        begin = int(self._last is not None)
         unread = [row.line for row in rejected if row.code not in _WITHOUT_CELLS]
         self._unread = np.sort(np.concatenate((self._unread, np.array(unread, np.int64))))
         joined = lines if self._last is None else pa.concat_tables([self._last, lines])
         joined, origins = filled_down(joined, mapping.fill_down, mapping.fill_within, self._empty)
         numbers = joined[LINE_COLUMN].to_numpy()
-        unread_above, is_torn = (
-            np.searchsorted(self._unread, numbers),
-            np.zeros(len(numbers), np.bool_),
-        )
+        unread_above = np.searchsorted(self._unread, numbers)
+        is_torn = np.zeros(len(numbers), np.bool_)
         for name, rows in origins.items():
             of_last = self._last_origins.get(name, -1)
-            line_above, origin = np.concatenate(([of_last], numbers)), numbers.copy()
+            line_above = np.concatenate(([of_last], numbers))
+            origin = numbers.copy()
             origin[:begin] = of_last
             above = np.where(rows < 0, line_above[-1 - rows], origin[rows])
             is_torn |= np.searchsorted(self._unread, above) < unread_above
@@ -159,89 +146,3 @@ class FillDown:
 def _torn(line: int) -> RejectedRow:
     reason = "a cell is filled from above, and the line above could not be read or is not in the file; fill the cell"
     return RejectedRow(line, line, "fill_torn", reason)
-
-
-def _check_currencies(bindings: Bindings, evidence: Pairs[int, ColumnEvidence]) -> None:
-    """The numbers of a column have the currency that the mapping names.
-
-    Raises:
-        OtherCurrency: all numbers with a currency have another one.
-    """
-    others: dict[str, CurrencyChange] = {}
-    for index, shown in evidence.items():
-        source = bindings.sources[index]
-        signs = shown.signs - {""}
-        if source.has_currency and len(signs) == 1 and source.reading.currency not in signs:
-            others[source.column] = CurrencyChange(source.reading.currency, min(signs))
-    if others:
-        raise OtherCurrency(others, bindings.mapping.path)
-
-
-def _currency_note(source: Source, bindings: Bindings, *, is_named: bool) -> str:
-    """The currency of a column, and where it is not in the mapping, how to notice another one later."""
-    currency = source.reading.currency
-    text = f"{source.column}: amounts in {currency}"
-    path = bindings.mapping.path
-    if is_named or path is None or source.lookup != IN_FILE:
-        return text
-    return f'{text}; to notice another currency later, set currency = "{currency}" for the column in {path.name}'
-
-
-def survey(
-    lines: Iterable[LineBatch], bindings: Bindings, *, is_excerpt: bool = False
-) -> tuple[Bindings, list[str]]:
-    """Detects notations. Returns the bindings with them, and remarks for a person.
-
-    In an excerpt, single rows with another currency than the mapping's are rejected.
-
-    Raises:
-        OtherCurrency: a column has another currency than the one that the mapping names.
-    """
-    sources = list(bindings.sources)
-    evidence = {
-        index: ColumnEvidence(whole=source.reading.kind == "integer")
-        for index, source in enumerate(sources)
-        if source.detects_notation or (source.has_currency and not is_excerpt)
-    }
-    in_file = [index for index in evidence if sources[index].lookup == IN_FILE]
-    for index in evidence.keys() - set(in_file):
-        evidence[index].add(bindings.lookups[sources[index].lookup].values[sources[index].path])
-    for table, _, _ in lines if in_file else ():
-        for index in in_file:
-            reading = sources[index].reading
-            texts = filled(whole(table, sources[index].column), reading.empty)
-            if reading.currency and not is_currency(reading.currency):
-                texts = without_currency(in_usual_signs(texts), reading.currency)
-            evidence[index].add(texts)
-    if not is_excerpt:
-        _check_currencies(bindings, evidence)
-    notes = []
-    for index, shown in evidence.items():
-        before = source = sources[index]
-        if shown.signs - {""} and not source.reading.currency:
-            signs = tuple(sorted(shown.signs))
-            reading = replace(source.reading, currency=shown.currency, signs=signs)
-            source = sources[index] = replace(source, reading=reading)
-        if source.reading.currency in shown.signs - {""}:
-            notes.append(_currency_note(source, bindings, is_named=before.has_currency))
-        if not source.detects_notation:
-            continue
-        notation = shown.notation
-        if notation is not None:
-            sources[index] = replace(source, reading=replace(source.reading, notation=notation))
-            groups = _GROUPS.get(notation.thousands, "")
-            notes.append(
-                f"{source.column}: decimal {shown.proof}{groups} (detected from its numbers)"
-            )
-        elif shown.proof == "both":
-            sources[index] = replace(
-                source, reading=replace(source.reading, unproven="mixed_numbers")
-            )
-            notes.append(
-                f"{source.column}: mixes decimal points and commas; numbers with a mark are rejected"
-            )
-        elif shown.proof == "ambiguous":
-            notes.append(
-                f"{source.column}: decimal mark unclear; numbers such as 1.234 are rejected"
-            )
-    return replace(bindings, sources=sources), notes

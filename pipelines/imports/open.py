@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from orderbridge.pipelines.imports.convert import constant_body
+from orderbridge.pipelines.imports.bodies import constant_body
 from orderbridge.pipelines.imports.fields import Bindings, Source, field_sources
 from orderbridge.pipelines.imports.inputs import Inputs
 from orderbridge.pipelines.imports.lookups import LookupTable
