@@ -21,6 +21,7 @@ from orderbridge.pipelines.reporting.tables import anchor
 from orderbridge.pipelines.warehouse.descriptions import table_description
 from orderbridge.sources import contract
 from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import ExitCode
 from orderbridge.sources.legacy import legacy
 from orderbridge.sources.public_v1 import public_v1
 from orderbridge.sources.settings.sections import SECTIONS, settings_of
@@ -34,7 +35,7 @@ _COMMANDS = """\
 # Commands
 
 `orderbridge --project DIR COMMAND` uses the settings, warehouse, ledger and plans in DIR; `orderbridge COMMAND --help`
-shows the same as this page. The [exit codes](../schedules.md#exit-codes) are the same for all commands.
+shows the same as this page. The [exit codes](exit-codes.md) are the same for all commands.
 
 Completion in a shell, as a line of `~/.bashrc` (`zsh_source` and `fish_source` likewise):
 
@@ -76,6 +77,57 @@ from `transforms/rules.toml`. A rule has `since` if that version was the first t
 ([what it does](upgrade.md#findings-of-new-rules)).
 
 """
+_EXITS = """\
+# Exit codes
+
+They are the same for all commands. What an `import` means by them: [nightly imports](../nightly-import.md#how-it-ends). *Examples* are
+`nightly.sh`, the systemd unit and the workflow of [the schedules](../schedules.md).
+
+"""
+_EXITS_AFTER = """
+137 comes from the system: the run was killed, for lack of memory perhaps.
+
+A run that was killed leaves the published warehouse as it was. Running again is always safe. If only the copy to the destination
+failed (4), `nightly.sh` and `organizations.py` do not try again. The unit and the orchestrators do, and read the platform again.
+"""
+_NEXT = {
+    ExitCode.DONE: ("no message", "–"),
+    ExitCode.BUG: ("fail", "report the lines that it printed: they contain no data"),
+    ExitCode.USAGE: (
+        "fail; nothing was sent",
+        "do what the message says; it may also be a full disk, or another program that has the warehouse open for writing",
+    ),
+    ExitCode.ACCESS: (
+        "fail, because more tries would fail alike; lists of the other API are published",
+        "get another key or permission: `orderbridge init sources.legacy.api_key`",
+    ),
+    ExitCode.PLATFORM: (
+        "try again after 15 minutes, three times in all, then fail",
+        "look whether the platform is down; a list that failed stays as it was, the others are published",
+    ),
+    ExitCode.REJECTED: (
+        "count it as done, with a message",
+        "of a run: show `ops.quarantine` to the owner of the data; of an import: correct the lines",
+    ),
+    ExitCode.IN_DOUBT: (
+        "fail; the next run of `import.sh` goes on",
+        "[settle them](../in-doubt.md)",
+    ),
+    ExitCode.COVERAGE: (
+        "fail; what could be published is published",
+        "`orderbridge status`; where a smaller list is right, `orderbridge answer list:customers accept` (each list has its own question)",
+    ),
+    ExitCode.LOCKED: (
+        "as for 4",
+        "look at what holds the lock, such as a `pull orders --tail` or a push: the message names its process",
+    ),
+    ExitCode.FINDINGS: (
+        "fail; everything is published",
+        "`orderbridge report`, [rules](../rules.md); fix the cause, or [accept the finding](../findings.md); `--fail-on` changes the severity",
+    ),
+    ExitCode.STOPPED: ("fail", "run it again: a read goes on where it was stopped"),
+}
+"""What the examples of schedules do about each exit code, and what a person should do."""
 _MARKS = "<!-- {0}: made by `make docs` -->\n", "<!-- end of {0} -->\n"
 
 _CONFIG = """\
@@ -218,6 +270,15 @@ def _toml(setting: Setting) -> str:
     return shown(value) if isinstance(value, int | float) else f'"{value}"'
 
 
+def exit_codes_page() -> str:
+    """Every exit code with its meaning, what schedules do about it, and what a person should do."""
+    lines = ["| exit | means | the examples | a person should |", "|---|---|---|---|"]
+    for code in ExitCode:
+        schedules, person = _NEXT[code]
+        lines.append(f"| {code.label} | {code.meaning} | {schedules} | {person} |")
+    return _EXITS + "\n".join(lines) + "\n" + _EXITS_AFTER
+
+
 def weights_table() -> str:
     """The weights of the match, in Markdown."""
     marks = [name for name in Weights._fields if name != "nothing"]
@@ -304,6 +365,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield from dictionary.pages()
     yield "docs/images/tables.svg", dictionary.diagram()
     yield "docs/reference/commands.md", commands_page()
+    yield "docs/reference/exit-codes.md", exit_codes_page()
     yield "docs/reference/settings.md", _SETTINGS + settings_table()
     yield (
         "docs/sources/legacy.md",
@@ -312,7 +374,7 @@ def pages() -> Iterator[tuple[str, str]]:
     arguments = "`sources.public_v1.base_url`, `api_key`, `page_limit`, `order_key`"
     yield "docs/sources/public_v1.md", source_page(public_v1, arguments)
     tables = {
-        "docs/erp.md": ("weights", weights_table()),
+        "docs/matching.md": ("weights", weights_table()),
         "docs/sources.md": ("resources", resources_table()),
         "docs/warehouse.md": ("reconciled", reconciled_table()),
     }

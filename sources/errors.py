@@ -30,7 +30,7 @@ ConnectionReason = Literal["dns", "refused", "timeout", "certificate", "tls", "p
 
 
 class ExitCode(IntEnum):
-    """How a command ends, each with one line for users: `--help` and the page on schedules list them."""
+    """How a command ends, each with one line for users: `--help` and docs/reference/exit-codes.md list them."""
 
     meaning: str
 

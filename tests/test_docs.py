@@ -59,11 +59,7 @@ def test_pages_of_another_checkout_are_not_written(tmp_path: Path) -> None:
 
 
 def test_each_code_of_a_rejected_line_is_explained() -> None:
-    section = (
-        (CHECKOUT / "docs/mapping.md")
-        .read_text("utf-8")
-        .partition("## Why a line is rejected\n")[2]
-    )
+    section = (CHECKOUT / "docs/reference/rejected-lines.md").read_text("utf-8")
     explained = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*?)\|", section, re.M))))
     limits = {code for code, _ in inputs._LIMITS.values()}
     others = {

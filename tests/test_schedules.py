@@ -187,7 +187,7 @@ def test_the_command_of_a_night_goes_after_two_dashes_and_a_quiet_one_prints_pro
     tmp_path: Path,
 ) -> None:
     night = organizations(tmp_path, "a")
-    page = (CHECKOUT / "docs/schedules.md").read_text("utf-8")
+    page = (CHECKOUT / "docs/organizations.md").read_text("utf-8")
     (monitor,) = re.findall(
         r"^ExecStart=.*/organizations.py /srv/projects --quiet -- (.*)$", page, re.M
     )
@@ -283,7 +283,7 @@ def test_a_night_ends_as_documented_and_is_tried_again_where_that_may_help(
     assert (done.returncode, done.stdout) == (ends, "")
     assert (says in done.stderr) if says else done.stderr == ""
     assert called == calls
-    page = (CHECKOUT / "docs/schedules.md").read_text("utf-8")
+    page = (CHECKOUT / "docs/reference/exit-codes.md").read_text("utf-8")
     assert re.search(rf"^\| [\d, ]*{script.split()[-1] if says else 0}[\d, ]* \|.*$", page, re.M)
 
 
@@ -515,7 +515,7 @@ def test_an_import_of_no_file_is_named_and_the_schedules_of_the_page_import_what
         (tmp_path / "erp" / file).touch()
     (tmp_path / "srv/data").mkdir(parents=True)
     shutil.copy(ENVIRONMENT, tmp_path / "orderbridge.env")
-    page = (CHECKOUT / "docs/schedules.md").read_text("utf-8")
+    page = (CHECKOUT / "docs/nightly-import.md").read_text("utf-8")
     for line in re.findall(r"^(?:[\d*/]+ ){5}(.*import\.sh.*)$", page, re.MULTILINE):
         there = placed(line, tmp_path).replace("/srv/erp", f"{tmp_path}/erp")
         assert sh(there, tmp_path, **environment).returncode == 0

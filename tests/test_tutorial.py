@@ -37,13 +37,11 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def test_the_tutorial_does_what_it_says_and_git_sees_nothing_private(tmp_path: Path) -> None:
-    """Each block ends with the exit code of its note; commands of ours run in processes that have imported them."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    env, printed = environment(tmp_path), ""
+def follow(page: str, folder: Path, env: dict[str, str]) -> list[str]:
+    """What each command of a page prints; each block ends with the exit code of its note."""
+    printed = []
     with ExitStack() as background:
-        for note, script in blocks("tutorial.md"):
+        for note, script in blocks(page):
             expected = int(note.removeprefix("ends with ")) if note.startswith("ends with ") else 0
             for other, ours in re.findall(
                 r"((?:^(?!orderbridge ).*\n)*)(?:^orderbridge (.*)\n)?", script, re.M
@@ -66,28 +64,54 @@ def test_the_tutorial_does_what_it_says_and_git_sees_nothing_private(tmp_path: P
                 elif ours:
                     done = command(*shlex.split(ours), env=env, cwd=folder)
                     assert done.code == expected, f"{ours}\n{done.said}"
-                    printed = done.out
-    first, second = sorted(folder.glob("plan-customers-*"), key=lambda path: path.stat().st_mtime)
+                    printed.append(done.said)
+    return printed
+
+
+def seen_by_git(folder: Path, env: dict[str, str]) -> list[str]:
+    """The files that `git add` would take."""
+    subprocess.run(["git", "init", "-q"], cwd=folder, env=env, check=True)
+    added = subprocess.run(
+        ["git", "add", "-An"], cwd=folder, env=env, check=True, capture_output=True, text=True
+    )
+    return sorted(re.findall(r"add '(.*)'", added.stdout))
+
+
+def test_the_tutorial_of_a_night_publishes_asks_and_uses_the_answer(tmp_path: Path) -> None:
+    folder, env = tmp_path / "project", environment(tmp_path)
+    folder.mkdir()
+    checked, _, status, _, questions, *_ = follow("tutorial.md", folder, env)
+    assert "wrong" not in checked
+    assert status.count(" complete ") == 4
+    assert re.search("^assumed +reconcile.timezone +UTC is used", questions, re.M)
+    with duckdb.connect(str(folder / "warehouse.duckdb"), read_only=True) as warehouse:
+        sql = "SELECT state, value FROM reconciled.meanings WHERE question = 'reconcile.timezone'"
+        assert warehouse.sql(sql).fetchall() == [("answered", "Europe/Madrid")]
+    if shutil.which("git") is not None:
+        assert seen_by_git(folder, env) == [".dlt/answers.toml", ".gitignore"]
+
+
+def test_the_tutorial_of_an_import_creates_each_customer_once_and_git_sees_nothing_private(
+    tmp_path: Path,
+) -> None:
+    folder, env = tmp_path / "project", environment(tmp_path)
+    folder.mkdir()
+    _, _, second, third = follow("tutorial-import.md", folder, env)
+    plans = sorted(folder.glob("plan-customers-*"), key=lambda path: path.stat().st_mtime)
     for name, counts in (
-        ("confirmed", (2, 2)),
-        ("rejected", (1, 0)),
-        ("in_doubt", (0, 0)),
-        ("unsent", (0, 0)),
+        ("confirmed", (2, 2, 2)),
+        ("rejected", (1, 0, 0)),
+        ("in_doubt", (0, 0, 0)),
+        ("unsent", (0, 0, 0)),
     ):
-        for plan, count in zip((first, second), counts, strict=True):
+        for plan, count in zip(plans, counts, strict=True):
             lines = (plan / f"results/{name}.csv").read_text("utf-8-sig").splitlines()[1:]
             assert len(lines) == count, (plan, name)
-    assert (first / "result.xlsx").exists()
-    assert "\nread again: 1 customer on the platform as sent\n" in printed
+    assert (plans[0] / "result.xlsx").exists()
+    assert "\nread again: 1 customer on the platform as sent\n" in second
+    assert "nothing to send" in third
     if shutil.which("git") is not None:
-        subprocess.run(["git", "init", "-q"], cwd=folder, env=env, check=True)
-        added = subprocess.run(
-            ["git", "add", "-An"], cwd=folder, env=env, check=True, capture_output=True, text=True
-        )
-        assert sorted(re.findall(r"add '(.*)'", added.stdout)) == [
-            ".gitignore",
-            "mappings/customers.toml",
-        ]
+        assert seen_by_git(folder, env) == [".gitignore", "mappings/customers.toml"]
 
 
 def test_a_project_with_its_own_sources_and_pipelines_imports_both(tmp_path: Path) -> None:

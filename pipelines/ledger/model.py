@@ -1,4 +1,4 @@
-"""The states of a write, and the values in which the ledger takes and returns them (docs/in-doubt.md).
+"""The states of a write, and the values in which the ledger takes and returns them (docs/exactly-once.md).
 
     planned ──> in_flight | rejected | abandoned
     in_flight > confirmed | rejected | planned | in_doubt

@@ -1,4 +1,4 @@
-"""The ledger file: the state of every write, on disk before the write is sent (docs/in-doubt.md).
+"""The ledger file: the state of every write, on disk before the write is sent (docs/exactly-once.md).
 
 In: transactions of `pipelines.push.plan_ledger`. Out: what was confirmed and created, which plans are open, and the log
 for the warehouse. An SQLite file (WAL, synchronous=FULL), readable by its owner only. It stores no request body, no

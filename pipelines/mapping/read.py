@@ -45,7 +45,7 @@ from orderbridge.sources.kinds import KINDS, KindName
 MAX_BYTES: Final = 1 << 20
 OTHERS: Final = "*"
 """All columns that have no line of their own under [columns]."""
-GUIDE: Final = "See docs/mapping.md for every key."
+GUIDE: Final = "See docs/reference/mapping.md for every key."
 _Words = Annotated[tuple[StrictStr, ...], Limits(min_length=1)]
 _Name = Annotated[StrictStr, AfterValidator(column_name)]
 _NAMES: Final = tuple[_Name, ...]

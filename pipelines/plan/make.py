@@ -1,4 +1,4 @@
-"""Plan: from a file of the ERP to a folder with what will be sent, and why the rest will not (docs/push.md).
+"""Plan: from a file of the ERP to a folder with what will be sent, and why the rest will not (docs/reference/plans.md).
 
 In: a file, a mapping, and what is known about the platform. Out: the plan folder, whole or not at all. The file is read
 once; its inputs stay in memory, as columns. Nothing is sent. The same input gives the same bytes.

@@ -1,4 +1,4 @@
-"""The files of a plan as values: the manifest, the operations, the lines that are not sent (docs/push.md).
+"""The files of a plan as values: the manifest, the operations, the lines that are not sent (docs/reference/plans.md).
 
 In: `plan.json`, `operations.jsonl` and `lines.csv` of a plan folder. Out: typed values, verified against the hashes in
 the manifest. No operation contains a password; it names the source from which the push takes one. The same input gives
@@ -148,7 +148,7 @@ class ReadState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sent_as(kind: KindName) -> Literal["create", "patch"]:
-    """Outcome of a line that is sent (docs/push.md)."""
+    """Outcome of a line that is sent (docs/reference/plans.md)."""
     return "patch" if KINDS[kind].is_update else "create"
 
 

@@ -1,1 +1,1 @@
-"""The push: sends the operations of a plan, each write exactly once (docs/push.md)."""
+"""The push: sends the operations of a plan, each write exactly once (docs/exactly-once.md)."""

@@ -2,7 +2,7 @@
 
 In: the ledger, the plan, and for customers a fresh list of the platform, in which doubts are looked up: nothing is
 created that exists by now. Out: changes of state for doubts that can be settled, operations that may be sent again, and
-a reason for each one withheld. What cannot be known stays in doubt (docs/push.md).
+a reason for each one withheld. What cannot be known stays in doubt (docs/exactly-once.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a response means for an operation: pure functions, without guessing (docs/in-doubt.md).
+"""What a response means for an operation: pure functions, without guessing (docs/exactly-once.md).
 
 In: the outcome of one attempt, and whether an earlier one is in doubt. Out: the next state of the operation. It is
 `planned` or `rejected` only if no attempt can have happened: with an earlier one in doubt, it stays in doubt.

@@ -1,4 +1,4 @@
-"""Results: what happened to each line of the input, in four files that together contain each line once (docs/push.md).
+"""Results: what happened to each line of the input, in four files that together contain each line once (docs/reference/plans.md).
 
 In: the ledger, the operations of the plan, and the lines that no operation sends. Out: `results/` in the plan folder,
 replaced as a whole after each push. Lines that do not add up to the input's are a bug, and the push fails.

@@ -1,4 +1,4 @@
-"""Push: sends the operations of a plan, each exactly once; run again, it continues (docs/push.md).
+"""Push: sends the operations of a plan, each exactly once; run again, it continues (docs/exactly-once.md).
 
 In: a plan folder and options. Out: the ledger, the results, and a `PushResult`. Results are written however the push
 ends, with the lines confirmed, rejected, in doubt and not sent at that moment.

@@ -81,7 +81,7 @@ def write_erp_result(out: Path, files: ErpFiles) -> None:
             if at + len(part) > ROWS_MAX:
                 raise UsageError(
                     "a sheet does not hold so many rows",
-                    "Query reconciled.erp_customers (docs/erp.md).",
+                    "Query reconciled.erp_customers (docs/reference/comparison.md).",
                 )
             for _, _, status, *cells in part:
                 at += 1

@@ -23,7 +23,7 @@ GZIP_MEMBERS_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """What happened to a write (docs/in-doubt.md).
+    """What happened to a write (docs/exactly-once.md).
 
     Attributes:
         state: `not_sent`: no byte of it left. `answered`: 201, 204, or another 2xx whose body arrived whole; 401, 403

@@ -2,7 +2,7 @@
 
 In: what happened to a request (a status or a kind of failure), its `Retry-After`, what was spent on the read so far.
 Out: yes or no, and seconds. Only GET is repeated here: whether a write is repeated is decided by the ledger
-(docs/in-doubt.md).
+(docs/exactly-once.md).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from tests.pipelines.cli.test_terminal import HOSTILE, is_safe
 from tests.pipelines.pull.truth import RESOURCES
 from tests.pipelines.reporting.page import leftovers, leftovers_in
 
-SCHEDULES = Path(__file__).parents[3] / "docs/schedules.md"
+EXIT_CODES = Path(__file__).parents[3] / "docs/reference/exit-codes.md"
 HIDDEN = "planted_hidden"
 RULE = "customers.erp_code_duplicate"
 
@@ -177,10 +177,10 @@ def test_a_closed_pipe_is_reported_by_its_signal_without_a_traceback(shop: Bridg
         assert process.stderr.read() == ""
 
 
-def test_the_help_and_the_schedules_list_the_exit_codes() -> None:
+def test_the_help_and_a_page_list_the_exit_codes() -> None:
     expected = [(code.label, code.meaning) for code in errors.ExitCode]
-    schedules = SCHEDULES.read_text("utf-8")
-    assert re.findall(r"^\| ([\d, ]+) \|", schedules, re.M) == [label for label, _ in expected]
+    page = EXIT_CODES.read_text("utf-8")
+    assert re.findall(r"^\| ([\d, ]+) \|", page, re.M) == [label for label, _ in expected]
     helped = CliRunner().invoke(orderbridge, ["--help"]).output
     assert (
         re.findall(r"^ +(\d+(?:, \d+)*) +(\S.*)$", helped.partition("Exit codes:")[2], re.M)

@@ -109,7 +109,7 @@ def pattern(shown: str) -> str:
     ("page", "locale", "count", "questions", "codes", "prices"),
     [
         (
-            "import.md",
+            "import-examples.md",
             "C",
             6,
             1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -28,8 +29,12 @@ from orderbridge.sources.kinds import KINDS
 from orderbridge.transforms.numbers import COMMA, POINT, Notation
 
 DOCS = Path(__file__).parents[3] / "docs"
-GUIDES = "".join((DOCS / name).read_text("utf-8") for name in ("mapping.md", "push.md"))
-FRAGMENTS = re.findall(r"^```toml\n(.*?)^```$", GUIDES, re.MULTILINE | re.DOTALL)
+PAGES = ("mapping.md", "mapping-examples.md", "reference/mapping.md")
+GUIDES = "".join((DOCS / name).read_text("utf-8") for name in PAGES)
+FRAGMENTS = [
+    textwrap.dedent(text)
+    for text in re.findall(r"^ *```toml\n(.*?)^ *```$", GUIDES, re.MULTILINE | re.DOTALL)
+]
 
 
 def written(folder: Path, text: str) -> Path:
