@@ -80,22 +80,24 @@ from `transforms/rules.toml`. A rule has `since` if that version was the first t
 _EXITS = """\
 # Exit codes
 
-They are the same for all commands. What an `import` means by them: [nightly imports](../nightly-import.md#how-it-ends). *Examples* are
-`nightly.sh`, the systemd unit and the workflow of [the schedules](../schedules.md).
+They are the same for all commands. What an `import` means by them: [nightly imports](../nightly-import.md#how-it-ends).
+*Examples* are `nightly.sh`, the systemd unit and the workflow of [the schedules](../schedules.md).
 
 """
 _EXITS_AFTER = """
 137 comes from the system: the run was killed, for lack of memory perhaps.
 
-A run that was killed leaves the published warehouse as it was. Running again is always safe. If only the copy to the destination
-failed (4), `nightly.sh` and `organizations.py` do not try again. The unit and the orchestrators do, and read the platform again.
+A run that was killed leaves the published warehouse as it was. Running again is always safe. If only the copy to the
+destination failed (4), `nightly.sh` and `organizations.py` do not try again. The unit and the orchestrators do, and
+read the platform again.
 """
 _NEXT = {
     ExitCode.DONE: ("no message", "–"),
     ExitCode.BUG: ("fail", "report the lines that it printed: they contain no data"),
     ExitCode.USAGE: (
         "fail; nothing was sent",
-        "do what the message says; it may also be a full disk, or another program that has the warehouse open for writing",
+        "do what the message says; it may also be a full disk, or another program that has the warehouse"
+        " open for writing",
     ),
     ExitCode.ACCESS: (
         "fail, because more tries would fail alike; lists of the other API are published",
@@ -115,7 +117,8 @@ _NEXT = {
     ),
     ExitCode.COVERAGE: (
         "fail; what could be published is published",
-        "`orderbridge status`; where a smaller list is right, `orderbridge answer list:customers accept` (each list has its own question)",
+        "`orderbridge status`; where a smaller list is right, `orderbridge answer list:customers accept`"
+        " (each list has its own question)",
     ),
     ExitCode.LOCKED: (
         "as for 4",
@@ -123,7 +126,8 @@ _NEXT = {
     ),
     ExitCode.FINDINGS: (
         "fail; everything is published",
-        "`orderbridge report`, [rules](../rules.md); fix the cause, or [accept the finding](../findings.md); `--fail-on` changes the severity",
+        "`orderbridge report`, [rules](../rules.md); fix the cause, or [accept the finding](../findings.md);"
+        " `--fail-on` changes the severity",
     ),
     ExitCode.STOPPED: ("fail", "run it again: a read goes on where it was stopped"),
 }

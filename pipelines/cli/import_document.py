@@ -1,4 +1,6 @@
-"""What an import prints for a page or a script: one JSON object at its end, however it ends (docs/reference/import-json.md).
+"""What an import prints for a page or a script: one JSON object at its end, however it ends.
+
+docs/reference/import-json.md has its keys.
 
 In: an import, and its result or why it ended early. Out: the object. The keys are stable; a value is null where a step
 was not done. Values of the file are in it only where they were asked for: the output of a night is kept in logs.

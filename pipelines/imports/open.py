@@ -334,7 +334,10 @@ def check_filled(
     ]
     if doubts:
         made = f"{', '.join(doubts)}: neither name nor values prove it. {made}"
-    hint = f"In the mapping {mapping.path or own}, map a column to it, or set a constant or a lookup (docs/reference/mapping.md)"
+    hint = (
+        f"In the mapping {mapping.path or own}, map a column to it, or set a constant or a lookup "
+        "(docs/reference/mapping.md)"
+    )
     column = next((column for column in mapping.columns.values() if ERP_CODE in column.paths), None)
     if LOGIN_FIELDS["code"] in missing and column is not None:
         also = ", ".join(f'"{path}"' for path in [*column.paths[1:], LOGIN_FIELDS["code"]])
