@@ -1,7 +1,8 @@
 """Results: what happened to each line of the input, in four files that together contain each line once.
 
 In: the ledger, the operations of the plan, and the lines that no operation sends. Out: `results/` in the plan folder
-(docs/reference/plans.md), replaced as a whole after each push. Lines that do not add up to the input's are a bug, and the push fails.
+(docs/reference/plans.md), replaced as a whole after each push. Lines that do not add up to the input's are a bug, and
+the push fails.
 """
 
 from __future__ import annotations
