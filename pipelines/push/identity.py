@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 from orderbridge.pipelines.ledger.keys import key_hashes, salted
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.sources.contract import CUSTOMER, LISTS
-from orderbridge.sources.decode.rows import InvalidRow, Number, Page, canonical, parse, split
+from orderbridge.sources.decode.json_numbers import Number, canonical
+from orderbridge.sources.decode.rows import InvalidRow, Page, parse, split
 from orderbridge.sources.errors import ContractBroken, HttpRejected, Unreachable, UsageError
 from orderbridge.sources.extract.walk import paginator_for
 from orderbridge.sources.http.client import Client

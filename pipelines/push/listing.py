@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 from orderbridge.pipelines.ledger.keys import comparable, loose_code, search_key
 from orderbridge.sources import __version__
 from orderbridge.sources.contract import CUSTOMER, Record
-from orderbridge.sources.decode.rows import InvalidRow, Number, canonical, parse
+from orderbridge.sources.decode.json_numbers import Number, canonical
+from orderbridge.sources.decode.rows import InvalidRow, parse
 from orderbridge.sources.decode.table_schema import snake
 from orderbridge.sources.extract.result import Progress, WalkOptions
 from orderbridge.sources.extract.spool import SpoolFolder

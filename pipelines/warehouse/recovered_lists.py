@@ -26,9 +26,10 @@ from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_name
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.column_kinds import ColumnKind, KeptKind, path_text
 from orderbridge.sources.decode.inferred_tables import CHILD_TABLES, FieldNames
+from orderbridge.sources.decode.json_numbers import Number
 from orderbridge.sources.decode.json_text import dump
 from orderbridge.sources.decode.odd_values import keep_odd
-from orderbridge.sources.decode.rows import Decoded, Number, Page
+from orderbridge.sources.decode.rows import Decoded, Page
 from orderbridge.sources.decode.table_schema import KEY_COLUMN, parent_key
 from orderbridge.sources.decode.undocumented import InferredSchema
 from orderbridge.sources.extract.result import ListResult

@@ -9,23 +9,18 @@ same columns.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
-from functools import lru_cache
-from itertools import compress
-from operator import attrgetter
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import UNSET, UnsetType
 
 from orderbridge.sources.contract import Field, Record
-from orderbridge.sources.decode import rows
-from orderbridge.sources.decode.json_text import dump, has_odd_decimals, json_texts
+from orderbridge.sources.decode.documented_rows import by_rows
+from orderbridge.sources.decode.extra_fields import read_extra_fields
+from orderbridge.sources.decode.json_text import has_odd_decimals, json_texts
 from orderbridge.sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
@@ -34,9 +29,8 @@ from orderbridge.sources.decode.ndjson import (
     items_of,
     parse,
     positions,
-    text_array,
 )
-from orderbridge.sources.decode.rows import DEPTH_MAX, Decoded, InvalidRow, Number, Page
+from orderbridge.sources.decode.rows import Decoded, Page
 from orderbridge.sources.decode.table_schema import (
     ABSENT,
     DECIMAL,
@@ -47,247 +41,12 @@ from orderbridge.sources.decode.table_schema import (
     merged,
     schema_of,
     table_schema,
-    tables_from_lines,
 )
-from orderbridge.sources.decode.values import round_decimal
-
-_BRACKETS: Final = r"[\[{]"
-_Items = list[dict[str, msgspec.Raw]]
-_rows_decoder: Final = msgspec.json.Decoder(_Items)
-_encoder: Final = msgspec.json.Encoder()
-_ALL: Final[Mapping[str, pa.Array]] = {}
-
-
-def read_extra_fields(
-    pages: Sequence[Page],
-    names: frozenset[str],
-    array: str = "",
-    selected: Mapping[str, pa.Array] = _ALL,
-) -> tuple[pa.Array, Counter[str]]:
-    """Reads the fields with these names in the rows, or in the objects of one of their arrays.
-
-    Args:
-        pages: the rows.
-        names: of the fields.
-        array: the field with the objects; empty for the rows.
-        selected: of fields that not all objects are to have in `_extra`: which ones are.
-
-    Returns:
-        `_extra` of each object, null if it has no such field; and how many objects have each field.
-
-    Raises:
-        ColumnarFallback: a name that only the row-by-row path handles, or it may be nested too deeply.
-        msgspec.MsgspecError: a row, or an item of the array, is not an object.
-        RecursionError: too many levels.
-    """
-    attributes = {name: f"f{n}" for n, name in enumerate(sorted(names))}
-    decoder = _decoder(tuple(attributes), array)
-    masks = [(attributes[name], pc.invert(mask).to_pylist()) for name, mask in selected.items()]
-    counts: Counter[str] = Counter()
-    texts: list[bytes] = []
-    for (
-        page
-    ) in pages:  # the objects of one page at a time: they need far more memory than their texts
-        items = decoder.decode(page.rows)
-        if array:
-            items = [item for row in items for item in row.items or ()]
-        for attribute, is_left in masks:
-            for item in compress(items, is_left[len(texts) :]):
-                setattr(item, attribute, UNSET)
-        for name, attribute in attributes.items():
-            counts[name] += len(items) - list(map(attrgetter(attribute), items)).count(UNSET)
-        texts += map(_encoder.encode, items)
-    extra = text_array(texts)
-    if pc.any(pc.greater(pc.count_substring_regex(extra, _BRACKETS), DEPTH_MAX)).as_py():
-        raise ColumnarFallback
-    return pc.if_else(pc.equal(extra, "{}"), pa.scalar(None, pa.string()), extra), +counts
-
-
-@lru_cache(maxsize=64)
-def _decoder(names: tuple[str, ...], array: str) -> msgspec.json.Decoder[Any]:
-    """Reads these fields alone, as f0, f1 …, each as it is written: a third faster than all fields of a row."""
-    members = [(f"f{n}", msgspec.Raw | UnsetType, UNSET) for n in range(len(names))]
-    try:
-        item = msgspec.defstruct(
-            "Item", members, rename={f"f{n}": name for n, name in enumerate(names)}, gc=False
-        )
-    except ValueError:  # a quote or a control character in a name
-        raise ColumnarFallback from None
-    rows: Any = list[item] | None  # type: ignore[valid-type]
-    row = (
-        msgspec.defstruct("Row", [("items", rows, None)], rename={"items": array})
-        if array
-        else item
-    )
-    return msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
-
-
-_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_DECIMAL: Final = re.compile(r"-?[0-9]{1,29}(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
-_DECIMALS: Final = ("decimal_text", "number")
-_EXPECTED: Final = {"text": "string", "date": "date YYYY-MM-DD", "decimal_text": "decimal"}
-"""Types in the words of a reason, where these are not the contract's own."""
-
-_Object = dict[str, object]
-
-
-def by_rows(table: TableSchema, page: Page) -> Decoded:
-    """Decodes any page. Raises ContractBroken if it is not a JSON array."""
-    observations: Counter[tuple[str, str]] = Counter()
-    schemas = {each.name: each.schema for each in (table, *table.children)}
-    lines: dict[str, list[list[object]]] = {name: [] for name in schemas}
-
-    def take(row: _Object, data: bytes, key: str, place: tuple[int, int]) -> None:
-        shown: Counter[tuple[str, str]] = Counter()
-        for name, line in list(
-            _lines_of(table, row, data, [], (key, place), shown)
-        ):  # all of the row, or none
-            lines[name].append(line)
-        observations.update(shown)
-
-    quarantined = rows.read_rows([page], table.key, take)
-    return Decoded(tables_from_lines(lines, schemas), quarantined, observations)
-
-
-def _lines_of(
-    table: TableSchema,
-    item: _Object,
-    data: bytes,
-    places: list[object],
-    row: tuple[str, tuple[int, int]],
-    shown: Counter[tuple[str, str]],
-    path: str = "",
-) -> Iterator[tuple[str, list[object]]]:
-    """The lines of an object and of those in its arrays, each with the name of its table. Raises InvalidRow.
-
-    Args:
-        table: of the object.
-        item: its values.
-        data: its bytes.
-        places: the values before those of its fields.
-        row: identifier and place of the row.
-        shown: takes the observations.
-        path: of the object in its row, to be followed by the name of a field.
-    """
-    key, place = row
-    values, inexact = _values_of(table, item, path, shown)
-    unknown = item.keys() - table.known
-    is_plain = not (table.children or inexact or unknown)
-    raw = {} if is_plain else rows.fields(data)
-    extra = rows.text_of_fields(raw, (raw.keys() - table.known) | inexact).decode()
-    shown.update((f"{table.name}: {UNKNOWN}", name) for name in item if name in unknown)
-    yield table.name, [*places, *values, None if extra == "{}" else extra, *place]
-    for child in table.children:
-        name = child.array
-        if item.get(name) is None:
-            continue
-        objects = _objects_of(name, item[name], bytes(raw[name]), place[0])
-        for n, (inner, part) in enumerate(objects, 1):
-            yield from _lines_of(child, inner, part, [key, n], row, shown, f"{name}[].")
-
-
-def _values_of(
-    table: TableSchema, item: _Object, path: str, shown: Counter[tuple[str, str]]
-) -> tuple[list[object], set[str]]:
-    """The values of an object's fields for their columns, and the fields that these do not hold exactly."""
-    values: list[object] = []
-    inexact: set[str] = set()
-    for field in table.fields:
-        value = item.get(field.name)
-        if value is None:
-            values.append(None)
-            if field.required:
-                shown[f"{table.name}.{field.name}: {ABSENT}", ""] += 1
-            continue
-        read, is_exact = read_value(field, value, path + field.name)
-        values.append(read)
-        if is_exact:
-            continue
-        inexact.add(field.name)
-        if field.type not in _DECIMALS:
-            shown[f"{table.name}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
-    return values, inexact
-
-
-def _objects_of(
-    name: str, items: object, data: bytes, number: int
-) -> Iterator[tuple[_Object, bytes]]:
-    """The objects of an array, each with its bytes. Raises InvalidRow if it is another thing, or has one."""
-    if not isinstance(items, list):
-        raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
-    for inner, part in zip(items, rows.split(Page(number, data)), strict=True):
-        if not isinstance(inner, dict):
-            raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
-        yield inner, part
-
-
-def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
-    """A value that is not null as its column holds it, and whether the column holds it as it is.
-
-    It does not where a decimal is rounded, or where a text is a number or a date is another string.
-
-    Raises:
-        InvalidRow: it is of another type than the interface's, or too large for the column.
-    """
-    if isinstance(value, str) or field.type == "object":
-        rows.check_nul(value, path)
-    if isinstance(value, str) and field.type in _DECIMALS:
-        return _decimal(value, path)
-    if isinstance(value, Number):
-        match field.type:
-            case "text":
-                return rows.canonical(value) or str(value), False
-            case "identifier":
-                if (canonical := rows.canonical(value)) is None:
-                    raise InvalidRow(f"{path}: a number too long for an identifier")
-                return canonical, True
-            case "integer":
-                if (whole := rows.integer(value)) is None:
-                    raise InvalidRow(
-                        f"{path}: expected integer, found a number with a fraction or beyond 64 bits"
-                    )
-                return whole, True
-    elif isinstance(value, str):
-        match field.type:
-            case "text" | "identifier":
-                return value, True
-            case "date":
-                day = _date(value)
-                return day, day is not None
-    elif isinstance(value, bool) and field.type == "boolean":
-        return value, True
-    elif isinstance(value, list) and field.items is not None:
-        for item in value:
-            read_value(Field(field.name, field.items), item, f"{path}[]")
-        return dump(value), True
-    elif isinstance(value, dict) and field.type == "object":
-        return dump(value), True
-    raise InvalidRow(
-        f"{path}: expected {_EXPECTED.get(field.type, field.type)}, found {rows.kind(value)}"
-    )
-
-
-def _date(value: str) -> date | None:
-    if not _DAY.fullmatch(value):
-        return None
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        return None
-
-
-def _decimal(value: str, path: str) -> tuple[object, bool]:
-    is_number = isinstance(value, Number) or _DECIMAL.fullmatch(value)
-    if not is_number or (number := rows.exact(Number(value))) is None:
-        raise InvalidRow(f"{path}: expected decimal, found another {rows.kind(value)}")
-    rounded = round_decimal(number)
-    if rounded is None:
-        raise InvalidRow(f"{path}: expected decimal, found more than 29 digits before the point")
-    return rounded, rounded == number
-
 
 _PLAIN_DECIMAL: Final = r"^-?[0-9]{1,29}(\.[0-9]{1,9})?$"
 _DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_Items = list[dict[str, msgspec.Raw]]
+_rows_decoder: Final = msgspec.json.Decoder(_Items)
 
 
 def decode(record: Record, pages: Sequence[Page]) -> Decoded:
@@ -297,10 +56,10 @@ def decode(record: Record, pages: Sequence[Page]) -> Decoded:
         ContractBroken: a page is not a JSON array.
     """
     table = table_schema(record)
-    whole = columnar(table, pages)
-    parts = (
-        [whole] if whole else [columnar(table, [page]) or by_rows(table, page) for page in pages]
-    )
+    if whole := columnar(table, pages):
+        parts = [whole]
+    else:
+        parts = [columnar(table, [page]) or by_rows(table, page) for page in pages]
     return merged(parts, schema_of(record))
 
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, Raw, UnsetType
 
-from orderbridge.sources.decode import rows
 from orderbridge.sources.decode.column_kinds import ARROW, ColumnKind
 from orderbridge.sources.decode.inferred_tables import InferredColumn, InferredTable
+from orderbridge.sources.decode.json_numbers import Number, canonical
 from orderbridge.sources.decode.ndjson import (
     ColumnarFallback,
     NdjsonBatch,
@@ -28,7 +28,8 @@ from orderbridge.sources.decode.ndjson import (
     text_array,
     text_scalar,
 )
-from orderbridge.sources.decode.rows import InvalidRow, Number, Page
+from orderbridge.sources.decode.rows import InvalidRow, Page
+from orderbridge.sources.decode.rows import parse as parse_row
 from orderbridge.sources.decode.schema_inference import TEXTS, InferredNode
 from orderbridge.sources.decode.table_schema import DECIMAL
 from orderbridge.sources.decode.values import Count, plain_text
@@ -190,14 +191,14 @@ def rounded(parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
 
 
 def _plain_decimals(numbers: pa.Array) -> pa.StringArray:
-    """Parsed decimals in plain form, as `rows.canonical` writes them."""
+    """Parsed decimals in plain form, as `canonical` writes them."""
     texts = pc.cast(numbers, pa.string())  # each has all decimals of its type, or an exponent
     texts = pc.if_else(pc.starts_with(texts, "0E"), text_scalar("0.0"), texts)
     plain = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
     is_small = pc.match_substring(texts, "E")  # below 0.000001
     if not pc.any(is_small).as_py():
         return plain
-    small = (rows.canonical(Number(text)) for text in texts.filter(is_small).to_pylist())
+    small = (canonical(Number(text)) for text in texts.filter(is_small).to_pylist())
     return pc.replace_with_mask(plain, is_small, text_array([str(text).encode() for text in small]))
 
 
@@ -236,7 +237,7 @@ def dump(value: object) -> str:
     if isinstance(value, list):
         return "[" + ",".join(dump(inner) for inner in value) + "]"
     if isinstance(value, Number):
-        return rows.canonical(value) or str(value)
+        return canonical(value) or str(value)
     return msgspec.json.encode(value).decode()
 
 
@@ -326,9 +327,7 @@ class RawReader:
     def _fitted(self, column: InferredColumn, data: bytes) -> object:
         value, odd = self._parsed(data), dict[str, object]()
         if column.kind == "key":
-            if not isinstance(value, str) or (
-                isinstance(value, Number) and not rows.canonical(value)
-            ):
+            if not isinstance(value, str) or (isinstance(value, Number) and not canonical(value)):
                 raise ColumnarFallback
         else:
             value = column.node.fit(value, (), odd)
@@ -347,6 +346,6 @@ def _parsed(data: bytes) -> object:
     """A value. Raises ColumnarFallback if its row is to be quarantined."""
     try:
         # The row parser takes objects: the value is wrapped in one.
-        return rows.parse(b'{"":' + data + b"}")[""]
+        return parse_row(b'{"":' + data + b"}")[""]
     except InvalidRow:
         raise ColumnarFallback from None

@@ -7,115 +7,30 @@ is the slow path of `sources.decode.documented` and `sources.decode.undocumented
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from hashlib import sha256
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
-from orderbridge.sources.contract import INT64_MAX
+from orderbridge.sources.decode.json_numbers import Number, canonical
+from orderbridge.sources.decode.json_scan import array_items, depth
 from orderbridge.sources.errors import ContractBroken
-
-_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},"]', re.DOTALL)
-_NAME: Final = re.compile(rb'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*', re.DOTALL)
-_VALUE: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"\[\]{},:]+|[\[{].*[\]}]', re.DOTALL)
-"""A string, one token, or a container, whose brackets `_members` has matched."""
-_CLOSING: Final = {b"[": b"]", b"{": b"}"}
-_LEVELS: Final = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
-
-
-def array_items(data: bytes) -> list[bytes]:
-    """The items of an array, each whatever it is. Raises ValueError if the bytes are not one array of single values."""
-    items = _members(data, b"[")
-    if not all(map(_VALUE.fullmatch, items)):
-        raise ValueError("an item is not a single value")
-    return items
-
-
-def object_members(data: bytes) -> list[tuple[bytes, bytes]]:
-    """The names (JSON strings, quoted) and values of an object, repeated names too.
-
-    Raises:
-        ValueError: the bytes are not one object, or the value of a member is not a single one.
-    """
-    members = []
-    for member in _members(data, b"{"):
-        if not (name := _NAME.match(member)) or not _VALUE.fullmatch(member, name.end()):
-            raise ValueError("a member is not a name and a single value")
-        members.append((name[1], member[name.end() :]))
-    return members
-
-
-def depth(data: bytes) -> int:
-    """Levels of arrays and objects."""
-    return max(
-        accumulate(_LEVELS.get(token.group(), 0) for token in _TOKEN.finditer(data)), default=0
-    )
-
-
-def _members(data: bytes, opening: bytes) -> list[bytes]:
-    """The bytes between the commas of the outermost container.
-
-    Raises:
-        ValueError: it is another one, brackets do not match, a member is empty or not separated, or bytes follow it.
-    """
-    text = data.strip()
-    if not text.startswith(opening):
-        raise ValueError("not the container")
-    cuts = _cuts(text)
-    if cuts[-1] != len(text) - 1:
-        raise ValueError("not complete")
-    members = [text[start + 1 : end].strip() for start, end in pairwise(cuts)]
-    if members == [b""]:
-        return []
-    if not all(members):
-        raise ValueError("an empty member")
-    return members
-
-
-def _cuts(text: bytes) -> list[int]:
-    """Where the outermost container begins, its commas are, and it ends.
-
-    Raises:
-        ValueError: a string does not end, brackets do not match, or a container within it is followed by another.
-    """
-    expected: list[bytes] = []
-    cuts: list[int] = []
-    is_closed = False
-    for token in _TOKEN.finditer(text):
-        mark = token.group()
-        if len(mark) > 1:  # a string; what it may follow, its member shows
-            continue
-        if mark == b'"' or (cuts and not expected):
-            raise ValueError("not a single, complete value")
-        if is_closed and mark in _CLOSING:
-            raise ValueError("a member is not separated")
-        if mark in _CLOSING:
-            expected.append(_CLOSING[mark])
-        elif mark in _LEVELS and expected.pop() != mark:
-            raise ValueError("brackets do not match")
-        is_comma = mark == b","
-        is_closed = not is_comma and mark not in _CLOSING
-        if not cuts or not expected or (is_comma and len(expected) == 1):
-            cuts.append(token.start())
-    if expected:
-        raise ValueError("not complete")
-    return cuts
-
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DIGITS_MAX: Final = 1000
-"""Digits of a number in its plain form: `1e999999999` would fill the memory."""
 DEPTH_MAX: Final = 100
 """Levels of arrays and objects in a row: more than any record needs, fewer than any parser allows."""
-
+_KINDS: Final = (
+    (type(None), "null"),
+    (bool, "boolean"),
+    (Number, "number"),
+    (str, "string"),
+    (list, "array"),
+)
 _rows_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _sorting_encoder: Final = msgspec.json.Encoder(order="sorted")
@@ -168,12 +83,6 @@ class Decoded:
 
 class InvalidRow(Exception):
     """A row cannot be loaded; the text is the reason."""
-
-
-class Number(str):
-    """A JSON number, as it was written."""
-
-    __slots__ = ()
 
 
 def split(page: Page) -> list[bytes]:
@@ -285,15 +194,6 @@ def check_nul(value: object, path: str = "row") -> None:
             check_nul(inner, f"{path}[]")
 
 
-_KINDS: Final = (
-    (type(None), "null"),
-    (bool, "boolean"),
-    (Number, "number"),
-    (str, "string"),
-    (list, "array"),
-)
-
-
 def kind(value: object) -> str:
     """The JSON type of a parsed value."""
     return next((name for kind, name in _KINDS if isinstance(value, kind)), "object")
@@ -315,38 +215,6 @@ def identifier(row: dict[str, object], name: str) -> str:
     if not isinstance(text, str):
         raise InvalidRow(f"{name}: expected identifier, found {kind(value)}")
     return text
-
-
-def exact(number: Number) -> Decimal | None:
-    """The value of a number; None if its plain form is longer than `DIGITS_MAX`."""
-    try:
-        value = Decimal(number)
-    except InvalidOperation:
-        return None
-    _, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int) or len(digits) + abs(exponent) > DIGITS_MAX:
-        return None
-    return value
-
-
-def canonical(number: Number) -> str | None:
-    """A number in plain form: `1` for 1.0, `1000` for 1e3, `1.5` for 1.50. None if it is too long."""
-    value = exact(number)
-    if value is None:
-        return None
-    if value == 0:
-        return "0"
-    text = format(value, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def integer(number: Number) -> int | None:
-    """A number as an integer, `1.0` too; None if it has a fraction or exceeds 64 bits."""
-    value = exact(number)
-    if value is None or value != value.to_integral_value():
-        return None
-    whole = int(value)
-    return whole if -INT64_MAX - 1 <= whole <= INT64_MAX else None
 
 
 def quarantine(

@@ -23,8 +23,8 @@ from typing import Final
 import msgspec
 
 from orderbridge.sources.decode.column_kinds import ColumnKind, DecidedKind, KeptKinds, path_text
+from orderbridge.sources.decode.json_numbers import Number
 from orderbridge.sources.decode.odd_values import OddKeys, keep_odd
-from orderbridge.sources.decode.rows import Number
 from orderbridge.sources.decode.table_schema import DECIMAL
 from orderbridge.sources.decode.values import (
     Count,

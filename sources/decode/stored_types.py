@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.sources.decode.column_kinds import ARROW, ColumnKind
-from orderbridge.sources.decode.rows import Number
+from orderbridge.sources.decode.json_numbers import Number
 from orderbridge.sources.decode.values import coerced
 
 _KINDS: Final[dict[str, ColumnKind]] = {

@@ -11,9 +11,8 @@ from enum import IntEnum, auto
 from typing import Final
 
 from orderbridge.sources.contract import INT64_MAX
-from orderbridge.sources.decode import rows
 from orderbridge.sources.decode.column_kinds import ColumnKind
-from orderbridge.sources.decode.rows import Number
+from orderbridge.sources.decode.json_numbers import Number, canonical, exact
 from orderbridge.sources.decode.table_schema import DECIMAL
 
 NUMERIC_TEXT: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
@@ -110,7 +109,7 @@ def plain_text(value: object) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Number):
-        return rows.canonical(value) or str(value)
+        return canonical(value) or str(value)
     return value if isinstance(value, str) else None
 
 
@@ -120,7 +119,7 @@ def exact_decimal(number: object) -> Decimal | None:
         isinstance(number, Number) or _NUMERIC.fullmatch(number)
     ):
         return None
-    return rows.exact(Number(number))
+    return exact(Number(number))
 
 
 def round_decimal(value: Decimal) -> Decimal | None:

@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal, Protocol
 import msgspec
 
 from orderbridge.sources.contract import INT64_MAX
-from orderbridge.sources.decode.rows import object_members
+from orderbridge.sources.decode.json_scan import object_members
 from orderbridge.sources.errors import ContractBroken, PlatformError
 from orderbridge.sources.extract.row_reader import RowReader, RowsRead
 from orderbridge.sources.http.failures import BrokenBody

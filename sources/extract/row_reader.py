@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from orderbridge.sources.decode.rows import InvalidRow, Page, array_items, parse, split
+from orderbridge.sources.decode.json_scan import array_items
+from orderbridge.sources.decode.rows import InvalidRow, Page, parse, split
 from orderbridge.sources.decode.values import is_keyed
 
 Lists = Mapping[tuple[str, ...], str]

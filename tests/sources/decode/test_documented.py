@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from orderbridge.sources.contract import CUSTOMER, RECORDS, Field, Record
-from orderbridge.sources.decode.documented import by_rows, columnar, decode
+from orderbridge.sources.decode.documented import columnar, decode
+from orderbridge.sources.decode.documented_rows import by_rows
 from orderbridge.sources.decode.rows import Decoded, Page
 from orderbridge.sources.decode.table_schema import parent_key, schema_of, snake, table_schema
 from orderbridge.sources.errors import ContractBroken
