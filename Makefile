@@ -31,7 +31,7 @@ endif
 
 # a setting of the caller's for Python must not reach into the checks
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE
-.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit desk-tests duckdb2 ducklake orchestrators upgrades smoke soak mutants bench bench-accuracy bench-outside bench-setup docs site audit sbom release format lock clean
+.PHONY: help help-dev setup dev demo notebooks test lint types bytecode unit desk-tests duckdb2 ducklake dbt orchestrators upgrades smoke soak mutants bench bench-accuracy bench-outside bench-setup docs site audit sbom release format lock clean
 
 help:
 	@echo 'To use orderbridge:'
@@ -54,6 +54,7 @@ help-dev:
 	@echo 'make desk-tests the desk in a real browser (Debian: apt-get install chromium chromium-driver)'
 	@echo 'make duckdb2    the tests with DuckDB 2, in an environment of its own'
 	@echo 'make ducklake   the copy in a DuckLake, with the extension from PyPI, in an environment of its own'
+	@echo 'make dbt        the sources that `export dbt` writes, run by dbt, in an environment of its own'
 	@echo 'make orchestrators  the examples for Dagster, Airflow and Prefect, run by each in an environment of its own'
 	@echo 'make upgrades   projects that each release makes with its own code, upgraded (UPGRADES="ad26ab6f --data DIR")'
 	@echo 'make bench      speed and memory compared with floors and peers, as one table (BENCH="--quick", "--write", "--help")'
@@ -142,6 +143,11 @@ desk-tests: $(VENV)/.desk # in Chromium, which is not installed here
 $(VENV)/.desk: requirements-desk.txt $(VENV)/.dev # what drives a browser
 	@$(INSTALL) -r requirements-desk.txt
 	@touch $@
+
+dbt: dev # in an environment of its own, with the warehouse's version of DuckDB
+	@test -x .venv-dbt/bin/dbt || { $(PY) -m venv .venv-dbt && .venv-dbt/bin/python -m pip --disable-pip-version-check --no-input --quiet \
+		install --only-binary :all: dbt-duckdb "$$($(PY) -m pip freeze | grep ^duckdb==)"; }
+	NO_SKIPS=1 $(PY) -m pytest -n0 tests/pipelines/reporting/test_dbt.py
 
 orchestrators: dev # each in an environment of its own
 	@for one in dagster:dagster airflow:apache-airflow prefect:prefect; do \

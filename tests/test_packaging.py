@@ -344,12 +344,12 @@ def test_ci_runs_what_needs_an_environment_of_its_own_every_night_and_skips_noth
     optional = workflow["jobs"]["optional"]
     assert optional["if"] == "github.event_name == 'schedule'"
     assert workflow[True]["schedule"][0]["cron"].endswith("* * *"), "`on` is true in YAML"
-    assert {"make orchestrators", "make duckdb2", "make ducklake"} <= {
+    assert {"make orchestrators", "make duckdb2", "make ducklake", "make dbt"} <= {
         step.get("run") for step in optional["steps"]
     }
-    assert "NO_SKIPS=1 $(PY) -m pytest -n0 tests/test_orchestrators.py" in (
-        CHECKOUT / "Makefile"
-    ).read_text("utf-8")
+    makefile = (CHECKOUT / "Makefile").read_text("utf-8")
+    for tests in ("tests/test_orchestrators.py", "tests/pipelines/reporting/test_dbt.py"):
+        assert f"NO_SKIPS=1 $(PY) -m pytest -n0 {tests}" in makefile
 
 
 def test_ci_runs_all_tests_on_each_python_every_night() -> None:

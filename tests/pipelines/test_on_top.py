@@ -33,7 +33,7 @@ def test_the_page_shows_what_its_commands_show(reconciled: Bridge) -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, "utf-8")
     steps = SHOWN.findall(PAGE)
-    assert len(steps) == 6
+    assert len(steps) == 7
     for ends, line, shown in steps:
         if "--erp-variants" in line:
             change_the_platform(reconciled)
