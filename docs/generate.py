@@ -9,7 +9,9 @@ from __future__ import annotations
 import html
 import re
 import sys
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -77,6 +79,16 @@ from `transforms/rules.toml`. A rule has `since` if that version was the first t
 ([what it does](upgrade.md#findings-of-new-rules)).
 
 """
+_EVERY_LIST = """\
+## Every list
+
+`customers`, `promotions`, `price_lists` and `orders` have these rules. In a command, put the list in place of
+`customers`."""
+_EVERY_DATE = """\
+## Dates
+
+The name of a rule begins with that of the date, such as `created_at_form`."""
+_ANY_DATE = {"field": "the date", "effect": "what rests on the date is unknown"}
 _EXITS = """\
 # Exit codes
 
@@ -215,24 +227,60 @@ def _cell(text: str) -> str:
 
 
 def rules_page() -> str:
-    """The page: severities, then the rules by entity in the order of the catalogue."""
+    """The page: severities, the rules that several lists share, then those of each table."""
+    catalogue = tomllib.loads((CHECKOUT / "transforms/rules.toml").read_text("utf-8"))
+    of_lists = {name: list(catalogue["lists"]) for name in catalogue["every_list"]}
+    of_dates = {name: list(catalogue["dates"]) for name in catalogue["every_date"]}
     lines = [f"- **{name}**: {meaning}." for name, meaning in SEVERITIES.items()]
+    lines += ["", _EVERY_LIST]
+    for name, texts in catalogue["every_list"].items():
+        words = {
+            key: text.format(record="a record", list="customers") for key, text in texts.items()
+        }
+        lines += _section(name, words, [(entity, name) for entity in of_lists[name]])
+    lines += [
+        "",
+        _EVERY_DATE,
+        "",
+        "| table | begins with | date | without it |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{entity}` | `{date['prefix']}_` | {date['field']} | {date['effect']} |"
+        for entity, date in catalogue["dates"].items()
+    ]
+    shared = {(entity, name) for name, entities in of_lists.items() for entity in entities}
+    for name, texts in catalogue["every_date"].items():
+        words = {key: text.format(**_ANY_DATE) for key, text in texts.items()}
+        rules = [
+            (entity, f"{catalogue['dates'][entity]['prefix']}_{name}") for entity in of_dates[name]
+        ]
+        shared.update(rules)
+        lines += _section(f"…_{name}", words, rules)
     entity = ""
     for rule in RULES:
+        if (rule.entity, rule.name) in shared:
+            continue
         if rule.entity != entity:
             entity = rule.entity
             lines += ["", f"## {entity}"]
-        since = f", since {rule.since}" if rule.since else ""
-        lines += [
-            "",
-            f'### <a id="{anchor(rule.entity, rule.name)}"></a>`{rule.name}` – {rule.severity}{since}',
-            "",
-            rule.meaning,
-            "",
-            f"- Why it matters: {rule.impact}",
-            f"- What to do: {rule.action}",
-        ]
+        lines += _section(rule.name, asdict(rule), [(rule.entity, rule.name)])
     return _RULES + "\n".join(lines) + "\n"
+
+
+def _section(name: str, texts: Mapping[str, str], rules: Sequence[tuple[str, str]]) -> list[str]:
+    """A rule with the anchor of each table that has it."""
+    anchors = "".join(f'<a id="{anchor(entity, rule)}"></a>' for entity, rule in rules)
+    since = f", since {texts['since']}" if texts.get("since") else ""
+    return [
+        "",
+        f"### {anchors}`{name}` – {texts['severity']}{since}",
+        "",
+        texts["meaning"],
+        "",
+        f"- Why it matters: {texts['impact']}",
+        f"- What to do: {texts['action']}",
+    ]
 
 
 def settings_table() -> str:

@@ -37,8 +37,8 @@ def test_the_generated_pages_are_what_make_docs_writes_and_have_each_rule_settin
     pages = dict(generate.pages())
     for name, text in pages.items():
         assert (CHECKOUT / name).read_text("utf-8") == text, f"{name}: run `make docs`"
-    sections = re.findall(r'^### <a id="([a-z-]+)"></a>', pages["docs/rules.md"], re.MULTILINE)
-    assert sections == [anchor(rule.entity, rule.name) for rule in RULES]
+    sections = re.findall(r'<a id="([a-z-]+)"></a>', pages["docs/rules.md"])
+    assert sorted(sections) == sorted(anchor(rule.entity, rule.name) for rule in RULES)
     assert len(set(sections)) == len(sections)
     assert all(
         f"| `{key}` | `{variable(key)}` |" in pages["docs/reference/settings.md"]
