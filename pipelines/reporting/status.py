@@ -40,7 +40,10 @@ _OPEN_STATES: Final[tuple[State, ...]] = ("planned", "in_flight", "in_doubt", "c
 _LAST_TRY: Final = """
     SELECT resource, arg_max(run_id, rowid), arg_max(evidence, rowid)
     FROM ops.coverage GROUP BY 1 ORDER BY 1"""
-_RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY rowid DESC LIMIT 5"
+_RUNS_SQL: Final = """
+    SELECT run_id, if(command = 'import', 'pull (import)', command) AS command, started_at, ended_at, exit_code
+    FROM ops.runs ORDER BY ops.runs.rowid DESC LIMIT 5"""
+"""The row of an import is that of its pull. How the import itself ended is in its plan folder."""
 
 
 @dataclass(slots=True)
@@ -52,7 +55,8 @@ class Status:
         at: the time that its ages refer to.
         never_read: lists that were tried and never read whole.
         problems: why the last read of a list was not published, by list.
-        runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`.
+        runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`. The pull of an
+            import is `pull (import)`: its exit code is not that of the import.
         failed_runs: those that failed after the first of `runs`, the newest first, also where one has succeeded since:
             `command`, `failed_at`, `exit_code`, `message`.
         failure: the note of the run that failed last, if none has succeeded since.

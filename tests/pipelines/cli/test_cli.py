@@ -311,6 +311,17 @@ def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that
     assert re.search(r"^  pull +failed 20.*, exit 3: .*authentication failed", after, re.M)
 
 
+def test_status_does_not_show_the_exit_code_of_a_pull_as_that_of_its_import(
+    tmp_path: Path, shop: Bridge
+) -> None:
+    copy = shutil.copyfile(shop.path, tmp_path / "w.duckdb")
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("UPDATE ops.runs SET command = 'import'")
+    shown = shop.command("status", WAREHOUSE__PATH=str(copy)).out
+    assert re.search(r"^  pull \(import\) ended 20.*, exit 0$", shown, re.M), shown
+    assert "  import " not in shown
+
+
 def in_one_process() -> None:
     """The demo's commands run in its process, which has imported them; those of the wheel's demo do not."""
 
