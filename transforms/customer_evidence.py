@@ -21,7 +21,7 @@ from orderbridge.transforms.customer_index import (
 )
 from orderbridge.transforms.field_evidence import NOT_PROVEN, ExaminedColumns
 from orderbridge.transforms.frames import Column
-from orderbridge.transforms.order_columns import OrderColumns, examples_of, texts_of
+from orderbridge.transforms.order_columns import OrderColumns, first_examples, texts_of
 from orderbridge.transforms.order_names import CUSTOMER_NAME, RIVAL_NAME
 from orderbridge.transforms.questions import Answer, Evidence
 
@@ -128,7 +128,7 @@ class _Candidates:
         is_known = found.named_count > 0 and hits >= MATCHED_SHARE_MIN * found.named_count
         if is_known and hits >= CUSTOMER_ROWS_MIN * self._orders.rows:
             self.fitting[name] = found
-        return found.evidence, examples_of(texts_of(values[name]))
+        return found.evidence, first_examples(texts_of(values[name]))
 
     def proposed(self) -> _Proposed:
         """The column, and those that fit as well and refer to other customers.

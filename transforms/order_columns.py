@@ -220,6 +220,13 @@ def examples_of(texts: Column[Any]) -> list[str]:
     return shown
 
 
+def first_examples(texts: Column[Any]) -> list[str]:
+    """The same of texts in any order, such as those of a query that groups: the order of its rows is that of threads."""
+    plain = array(texts.dropna())
+    first = pc.select_k_unstable(plain, _LOOKED_AT, [("", "ascending")])
+    return examples_of(column(plain.take(first)))
+
+
 def texts_of(values: Column[Any]) -> Column[Any]:
     """A column of text, of numbers or of anything else as text; null where blank. Whole doubles have no exponent."""
     plain = array(values)
