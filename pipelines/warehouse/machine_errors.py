@@ -7,11 +7,18 @@ because they can hold values of rows.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import is_disk_full
-from orderbridge.sources.errors import UsageError, is_limit_reached, is_out_of_memory, memory_limit
+from orderbridge.sources.errors import (
+    UsageError,
+    causes,
+    is_limit_reached,
+    is_out_of_memory,
+    memory_limit,
+)
 
 DAMAGED_HINT: Final = (
     "Restore its last good copy. Without one, move it away and run `orderbridge run`: it reads every list again, and "
@@ -31,6 +38,12 @@ _OF_DAMAGE: Final = ("SerializationException", "InternalException", "FatalExcept
 """What DuckDB raises where a file has not what it should have."""
 _DAMAGE_TEXTS: Final = ("checksum", "corrupt", "read enough bytes", "out of range")
 """The same, in the texts of its errors of input and output."""
+_DISK_FAILED: Final = re.compile(
+    "fsync failed"
+    '|(cannot open|could not (fsync|read from|write|write to|truncate|rename|remove)) file "'
+    '|failed to (create directory|get file size for file|get stats for file) "'
+)
+"""The same where the system refused a read or write. A commit that meets that ends as another kind of error."""
 
 
 def machine_error(error: BaseException, warehouse: str = "the warehouse") -> UsageError | None:
@@ -44,13 +57,24 @@ def machine_error(error: BaseException, warehouse: str = "the warehouse") -> Usa
         return UsageError(_FULL, f"Free space, or raise the limit, then {run_again()}")
     if is_out_of_memory(error):
         return _out_of_memory()
-    if isinstance(error, OSError) and (found := _error_of_the_system(error)) is not None:
-        return found
+    for refused in _system_errors(error):
+        if (found := _error_of_the_system(refused)) is not None:
+            return found
     if is_limit_reached():
         return _out_of_memory()
-    if type(error).__module__.lstrip("_").partition(".")[0] == "duckdb":
+    if _library(error) == "duckdb":
         return _error_of_duckdb(error, warehouse)
     return None
+
+
+def _library(error: BaseException) -> str:
+    return type(error).__module__.lstrip("_").partition(".")[0]
+
+
+def _system_errors(error: BaseException) -> list[OSError]:
+    """The error itself where it is one of the system; those that dlt met where it raised one of its own instead."""
+    met = causes(error) if _library(error) == "dlt" else [error]
+    return [one for one in met if isinstance(one, OSError)]
 
 
 def cause_of(error: BaseException) -> BaseException:
@@ -85,10 +109,13 @@ def _error_of_duckdb(error: BaseException, warehouse: str) -> UsageError | None:
     if name == "PermissionException":
         words = "a view in the warehouse reads other files or the network, which is not allowed"
         return UsageError(words, _VIEW_HINT)
+    refused = UsageError(f"{warehouse}: DuckDB could not read or write a file", _disk_hint())
+    if _DISK_FAILED.search(text):
+        return refused
     if name in _OF_DAMAGE or any(part in text for part in _DAMAGE_TEXTS):
         return UsageError(f"{warehouse} is damaged", DAMAGED_HINT)
     if name == "IOException":
-        return UsageError(f"{warehouse}: DuckDB could not read or write a file", _disk_hint())
+        return refused
     return None
 
 

@@ -22,6 +22,7 @@ from unittest import mock
 
 import duckdb
 import pytest
+from dlt.common.configuration.providers.toml import ConfigTomlProvider, TomlProviderReadException
 
 from orderbridge.pipelines.warehouse import build, lock, machine_errors
 from orderbridge.pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
@@ -426,6 +427,15 @@ def test_the_note_has_what_failed_is_private_and_follows_no_link(
         (OSError(errno.EROFS, os.strerror(errno.EROFS)), 2, "Read-only file system"),
         (duckdb.IOException(f"checksum of {SECRET}"), 2, "the warehouse is damaged"),
         (duckdb.SerializationException(SECRET), 2, "the warehouse is damaged"),
+        (
+            duckdb.TransactionException(
+                f'Failed to commit: Could not write file "{SECRET}": Input/output error'
+            ),
+            2,
+            "the warehouse: DuckDB could not read or write a file",
+        ),
+        (duckdb.FatalException("fsync failed!"), 2, "DuckDB could not read or write a file"),
+        (duckdb.TransactionException(f"Conflict on {SECRET}"), 1, "TransactionException"),
         (duckdb.OutOfMemoryException(SECRET), 2, "not enough memory"),
         (duckdb.BinderException(SECRET), 1, "internal error in orderbridge: BinderException"),
         (ConnectionResetError(104, "reset"), 1, "internal error in orderbridge"),
@@ -511,6 +521,16 @@ print(describe_error(ImportError("failed to map segment from shared object")))
     )
     assert "USAGE: 2>, 'not enough memory: this process may use 600 MB" in done.stdout
     assert describe_error(ImportError("no such module"))[0] == 1
+
+
+def test_a_settings_file_that_the_disk_does_not_give_to_dlt_is_no_bug(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").touch()
+    refused = OSError(errno.EIO, os.strerror(errno.EIO), "config.toml")
+    failing = mock.patch.object(ConfigTomlProvider, "_read_toml_file", side_effect=refused)
+    with failing, pytest.raises(TomlProviderReadException) as raised:
+        ConfigTomlProvider(str(tmp_path))
+    code, message, _ = describe_error(raised.value)
+    assert (code, message) == (2, "config.toml cannot be used: Input/output error")
 
 
 def test_a_damaged_warehouse_is_named_with_what_to_do(tmp_path: Path) -> None:
