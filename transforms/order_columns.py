@@ -221,7 +221,7 @@ def examples_of(texts: Column[Any]) -> list[str]:
 
 
 def first_examples(texts: Column[Any]) -> list[str]:
-    """The same of texts in any order, such as those of a query that groups: the order of its rows is that of threads."""
+    """The same of texts in any order, such as those of a query that groups, whose order is that of threads."""
     plain = array(texts.dropna())
     first = pc.select_k_unstable(plain, _LOOKED_AT, [("", "ascending")])
     return examples_of(column(plain.take(first)))

@@ -72,13 +72,13 @@ def _night_lines(status: Status, texts: Texts) -> list[str]:
     nights: list[tuple[float, str]] = []
     for run in status.runs:
         ended_at = run["ended_at"].replace(tzinfo=UTC).timestamp()
-        name = f"{run['command']:<10}"
+        name = f"{run['command']:<13}"
         time = format_time(ended_at)
         line = texts("shown.run", command=name, time=time, code=run["exit_code"])
         nights.append((ended_at, f"  {line}"))
     for run in status.failed_runs:
         failed_at = datetime.fromisoformat(run["failed_at"]).timestamp()
-        name = f"{run['command']:<10}"
+        name = f"{run['command']:<13}"
         reason = str(run["message"]).partition("\n")[0]
         line = texts(
             "shown.run_failed",

@@ -136,10 +136,12 @@ class Ledger(AbstractContextManager["Ledger"]):
                 raise
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Closes the file. Damage that only a query has met is an error of the file, not a bug."""
+        """Closes the file. Damage or a disk error that only a query has met is an error of the file, not a bug."""
         self.close()
         if isinstance(error, sqlite3.DatabaseError) and _is_damage(error):
             raise damaged(self.path) from error
+        if isinstance(error, sqlite3.OperationalError) and not _is_query_wrong(error):
+            raise _unusable(self.path, error) from error
 
     def check(self) -> None:
         """Raises UsageError for a ledger that is damaged, or not the newest. A large one takes seconds."""
@@ -458,6 +460,18 @@ def _is_damage(error: sqlite3.DatabaseError) -> bool:
     return code & 0xFF in _DAMAGE
 
 
+def _is_query_wrong(error: sqlite3.OperationalError) -> bool:
+    """Whether SQLite blames the query: a table or column is not there, or it is a bug."""
+    return error.sqlite_errorcode == sqlite3.SQLITE_ERROR
+
+
+def _unusable(path: Path, error: sqlite3.OperationalError) -> UsageError:
+    """The error for a ledger that SQLite or the disk does not read or write."""
+    hint = "Free space, or make the file and its folder writable; then run again."
+    reason = _REASONS.get(error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}")
+    return UsageError(f"{path}: {reason}", hint)
+
+
 @lru_cache(maxsize=2)
 def _is_undamaged(path: Path, versions: tuple[tuple[int, ...], ...]) -> bool:
     """Whether SQLite finds nothing wrong, and each operation has a state: once for each version of the files."""
@@ -477,13 +491,9 @@ def _sqlite_errors(subject: Path) -> Iterator[None]:
         ):
             yield
     except sqlite3.OperationalError as error:
-        if _is_damage(error) or error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+        if _is_damage(error) or _is_query_wrong(error):
             raise damaged(subject) from None  # or a table or column is not there
-        hint = "Free space, or make the file and its folder writable; then run again."
-        reason = _REASONS.get(
-            error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}"
-        )
-        raise UsageError(f"{subject}: {reason}", hint) from None
+        raise _unusable(subject, error) from None
     except UnicodeDecodeError:  # of a text in the file
         raise damaged(subject) from None
     except sqlite3.DatabaseError as error:

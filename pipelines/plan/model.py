@@ -202,6 +202,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     suspicious: int = 0
     password_column: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a delimiter that no CSV can have: results are written with it after the push."""
+        delimiter: object = self.delimiter
+        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
+            raise ValueError("the delimiter is not a character")
+
     def with_paths(self, change: Callable[[str], str]) -> Manifest:
         """The same with changed paths of its files."""
 

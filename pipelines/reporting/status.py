@@ -55,8 +55,8 @@ class Status:
         at: the time that its ages refer to.
         never_read: lists that were tried and never read whole.
         problems: why the last read of a list was not published, by list.
-        runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`. The pull of an
-            import is `pull (import)`: its exit code is not that of the import.
+        runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`. The pull of
+            an import is `pull (import)`: its exit code is not that of the import.
         failed_runs: those that failed after the first of `runs`, the newest first, also where one has succeeded since:
             `command`, `failed_at`, `exit_code`, `message`.
         failure: the note of the run that failed last, if none has succeeded since.

@@ -107,6 +107,19 @@ def test_of_a_batch_with_one_change_that_must_not_be_or_finds_no_room_nothing_is
     assert book.counts() == {"planned": 2}
 
 
+def test_a_disk_that_fails_in_a_query_is_an_error_of_the_ledger_and_a_wrong_query_is_a_bug(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ledger.sqlite"
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+    failed.sqlite_errorname = "SQLITE_IOERR_READ"
+    with pytest.raises(UsageError, match="SQLite error SQLITE_IOERR_READ"), Ledger.open(path):
+        raise failed
+    with pytest.raises(sqlite3.OperationalError), Ledger.open(path) as ledger:
+        ledger.connection.execute("SELECT nothing")
+
+
 def test_a_plan_is_recorded_once_and_may_move_and_its_id_is_no_other_plans(
     ledger: Ledger, record: Record, tmp_path: Path
 ) -> None:

@@ -113,6 +113,16 @@ def test_a_plan_is_looked_for_in_the_project_too(
         Plan(Path("none"))
 
 
+@pytest.mark.parametrize("delimiter", [7, [";"], ";;", "\n"])
+def test_a_plan_whose_results_could_not_be_written_is_refused_before_the_push(
+    tmp_path: Path, delimiter: object
+) -> None:
+    folder = write_plan(tmp_path / "plan", "http://127.0.0.1:1", [customer(1)])
+    altered(folder, format={"delimiter": delimiter})
+    with pytest.raises(UsageError, match=r"plan\.json was changed"):
+        Plan(folder)
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
