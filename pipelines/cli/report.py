@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from orderbridge.pipelines.cli.options import declared
-from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.process import STOP, shown_texts, start
 from orderbridge.pipelines.cli.terminal import print_result
 from orderbridge.sources.settings import project_file
+from orderbridge.sources.texts import Language
 from orderbridge.sources.words import number
 
 
 @declared("report")
-def command(out: Path | None) -> None:
+def command(out: Path | None, lang: Language | None) -> None:
     """Write one HTML page about the published warehouse, without personal data.
 
     It shows coverage, findings with what to do about each, the comparison with the ERP, price lists, promotions and
@@ -23,7 +24,7 @@ def command(out: Path | None) -> None:
     from orderbridge.pipelines.reporting.report import report
 
     out = out or project_file("report.html")
-    data = report(out)
+    data = report(out, shown_texts(lang).language)
     findings, run_id = sum(row["findings"] for row in data.rows["findings"]), data.run["run_id"]
     record = {"file": out, "run_id": run_id, "findings": findings}
     print_result(

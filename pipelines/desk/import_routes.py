@@ -7,6 +7,7 @@ commands. What is written here are files: those that were dropped, and corrected
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from http import HTTPStatus
@@ -54,6 +55,8 @@ _XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.shee
 _COLUMN: Final = "column:"
 _ANSWER: Final = "answer:"
 """What the names of fields begin with that answer the question whose id follows."""
+_SEPARATORS: Final = re.compile(r"[\s.,]")
+"""What may be between the thousands of a number that a person types."""
 
 
 class ImportRoutes:
@@ -240,7 +243,7 @@ class ImportRoutes:
         is_shown = field(request.state.form, "shown") == shown_plan(document)
         if one.job.is_running or not agreement or not is_shown:
             return self._import_page(one, self._texts("send.changed"))
-        typed = field(request.state.form, "number").replace(".", "").replace(",", "")
+        typed = _SEPARATORS.sub("", field(request.state.form, "number"))
         if agreement["environment"] == "production" and typed != str(agreement["operations"]):
             return self._import_page(one, self._texts("send.number"))
         self._start(one, *agreement["arguments"])

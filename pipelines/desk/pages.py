@@ -10,9 +10,10 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.sources.texts import KEPT_SPACES
 from orderbridge.sources.words import template_environment
 
-_KEPT: Final = "\n\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
+_KEPT: Final = f"\n{KEPT_SPACES}"
 
 
 class Pages:
@@ -62,7 +63,7 @@ class Pages:
         if isinstance(value, datetime):
             return f"{value.astimezone():%Y-%m-%d %H:%M}"
         if isinstance(value, int):
-            return f"{value:,}".replace(",", self.texts.thousands)
+            return self.texts.written(value)
         return "".join(
             char if char.isprintable() or char in _KEPT else "\N{REPLACEMENT CHARACTER}"
             for char in str(value)

@@ -150,7 +150,7 @@ class Desk:
         from orderbridge.pipelines.reporting.report_data import read_report_data
 
         with open_warehouse() as warehouse:
-            text = page(read_report_data(warehouse))
+            text = page(read_report_data(warehouse), self._texts.language)
         return HTMLResponse(text, headers={"Content-Security-Policy": _REPORT_POLICY})
 
     def static(self, request: Request) -> Response:

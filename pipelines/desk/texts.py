@@ -18,7 +18,6 @@ __all__ = ["LANGUAGES", "Language", "Texts", "catalogue", "language_of_locale"]
 _KEPT_IN_ENGLISH: Final = ("evidence", "finding", "plan_note", "ask")
 """First words of the codes of texts that commands keep in English."""
 _PART: Final = "; "
-_THOUSANDS: Final[dict[Language, str]] = {"en": ",", "es": "\N{NARROW NO-BREAK SPACE}"}
 _LONG: Final = re.compile(r"(?<![0-9.])[0-9]{5,}(?=[. ]|$)")
 """The whole part of a long number."""
 
@@ -50,13 +49,14 @@ class Texts(texts.Texts):
         if name == "kind":
             return self.or_own(f"kinds.{value}", value)
         if name == "amount":
-            return _LONG.sub(lambda found: f"{int(found[0]):,}".replace(",", self.thousands), value)
+            return _LONG.sub(lambda found: str(self.written(int(found[0]))), value)
         return self.reworded(value, "part")
 
-    @property
-    def thousands(self) -> str:
-        """What stands between thousands."""
-        return _THOUSANDS[self.language]
+    def written(self, value: object) -> object:
+        """How a value is written: the thousands of numbers are separated."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return f"{value:,}".replace(",", self.thousands)
+        return value
 
     def known(self, text: str) -> str:
         """A text of a command, which is in English, in this language; as it is where it is not known."""

@@ -15,6 +15,8 @@ from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
+from orderbridge.pipelines.reporting.texts import ReportTexts
+
 MAX_DAYS: Final = 62
 MAX_MONTHS: Final = 72
 MAX_X_LABELS: Final = 6
@@ -66,7 +68,8 @@ class TimeChart:
 
 
 def time_chart(
-    title: str,
+    texts: ReportTexts,
+    title: Callable[[str], str],
     values: Mapping[date, Decimal],
     as_of: date | None,
     tooltip: Callable[[Decimal], str],
@@ -75,7 +78,8 @@ def time_chart(
     """Bars over time by day, month or year: the shortest period of which there are not too many.
 
     Args:
-        title: of the chart; `{period}` becomes the period.
+        texts: in the language of the chart.
+        title: of the chart, from the name of the period.
         values: by day; days without one may be left out.
         as_of: the day of the run; the period that contains it is marked. None: no period is.
         tooltip: a value in words.
@@ -98,10 +102,14 @@ def time_chart(
     bars = []
     for number, value in sums.items():
         if value:
-            words = f"{name_of(number)}{' so far' if number == running else ''}: {tooltip(value)}"
-            bars.append(Bar(number - numbers[0], float(value / interval), words, number == running))
+            is_running = number == running
+            name = name_of(number)
+            name = texts("chart.so_far", period=name) if is_running else name
+            steps = float(value / interval)
+            bars.append(Bar(number - numbers[0], steps, f"{name}: {tooltip(value)}", is_running))
+    period_name = texts(f"period.{period}")
     return TimeChart(
-        title.format(period=period),
+        title(period_name),
         len(numbers),
         bars,
         [
@@ -109,7 +117,7 @@ def time_chart(
             for number in numbers[:: math.ceil(len(numbers) / MAX_X_LABELS)]
         ],
         [(n, _short(interval * n)) for n in range(-below, above + 1)],
-        period if any(bar.is_running for bar in bars) else "",
+        period_name if any(bar.is_running for bar in bars) else "",
     )
 
 

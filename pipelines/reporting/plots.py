@@ -15,7 +15,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from orderbridge.pipelines.reporting.charts import time_chart
-from orderbridge.pipelines.reporting.tables import render, spaced
+from orderbridge.pipelines.reporting.tables import named, render
+from orderbridge.pipelines.reporting.texts import report_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def findings(frame: pd.DataFrame) -> Plot:
         "findings_table",
         frame.to_dict("records"),
         "Findings by rule (logarithmic bars)",
-        spaced("rule"),
+        named(report_texts(), "rule", "rule"),
     )
 
 
@@ -69,7 +70,11 @@ def over_time(days: pd.DataFrame, title: str, unit: str, today: date | None = No
         ",.0f" if all(value == value.to_integral_value() for value in values.values()) else ",.2f"
     )
     chart = time_chart(
-        f"{title} by {{period}}", values, today, lambda value: f"{value:{form}} {unit}"
+        report_texts(),
+        lambda period: f"{title} by {period}",
+        values,
+        today,
+        lambda value: f"{value:{form}} {unit}",
     )
     return _plot("chart", chart if chart.bars else None, chart.title)
 

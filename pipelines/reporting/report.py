@@ -1,25 +1,27 @@
 """The report: one HTML page about the published warehouse, for a mail or a shared folder.
 
 In: the published warehouse. Out: a file that needs no other file and has no scripts, with counts, ids and the names of
-promotions, price lists and fields, and no personal data. The same warehouse gives the same bytes: every age is the age
-at the end of the run that reconciled it.
+promotions, price lists and fields, and no personal data. The same warehouse gives the same bytes in each language:
+every age is the age at the end of the run that reconciled it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from orderbridge.pipelines.reporting.charts import TimeChart, time_chart
 from orderbridge.pipelines.reporting.outputs import output_target
 from orderbridge.pipelines.reporting.report_data import ReportData, read_report_data
-from orderbridge.pipelines.reporting.tables import anchor, render, tag, words
+from orderbridge.pipelines.reporting.tables import anchor, render, tag
+from orderbridge.pipelines.reporting.texts import Language, ReportTexts, report_texts
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.finding_history import in_words
+from orderbridge.pipelines.warehouse.finding_history import NewFindings
 from orderbridge.pipelines.warehouse.marks import MARK
 from orderbridge.pipelines.warehouse.sql import Rows
 from orderbridge.sources.contract import LISTS
@@ -29,14 +31,34 @@ from orderbridge.transforms.rules import SEVERITIES, find_rule
 OUT_HINT: Final = "Name another file, in a writable folder: orderbridge report --out FILE"
 START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
 """The first bytes of every report, by which a file is recognised as one."""
+_SHORT: Final = '<span class="short">{}</span>'
 _UNITS: Final = (
-    (timedelta(days=1), "days"),
-    (timedelta(hours=1), "h"),
-    (timedelta(minutes=1), "min"),
+    (timedelta(days=1), "report.days_old"),
+    (timedelta(hours=1), "report.hours_old"),
+    (timedelta(minutes=1), "report.minutes_old"),
 )
+_ENDINGS: Final = {
+    "empty page": "ending.empty_page",
+    "repeated page": "ending.repeated_page",
+    "hasNextPage false": "ending.last_page",
+    "hasMore false": "ending.end",
+    "single response": "ending.single",
+    "assumed: status 400": "ending.rejected_page",
+    "assumed: status 404": "ending.no_page",
+    "error": "ending.error",
+}
+"""How a walk ended, as the coverage has it; others are shown as they are."""
 
 
-def report(out: Path) -> ReportData:
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the last run was the first to find: how many of each severity in words, and those that are not info."""
+
+    counts: str
+    findings: Sequence[NewFindings]
+
+
+def report(out: Path, language: Language = "en") -> ReportData:
     """Writes the report, whole or not at all, and returns what it shows.
 
     A new file can be read by its owner only: business figures are for the owner to share. An existing report keeps its
@@ -48,7 +70,7 @@ def report(out: Path) -> ReportData:
     target = report_target(out)
     with open_warehouse() as warehouse:
         data = read_report_data(warehouse)
-    content = page(data).encode()
+    content = page(data, language).encode()
     mode = target.stat().st_mode & 0o777 if target.exists() else PRIVATE_FILE
     with disk_errors(f"{target} cannot be written", OUT_HINT), replace_file(target, mode) as file:
         file.write(content)
@@ -65,55 +87,74 @@ def _is_report(file: Path) -> bool:
         return content.read(len(START)) in (START.encode(), b"")
 
 
-def page(data: ReportData) -> str:
+def page(data: ReportData, language: Language = "en") -> str:
     """The whole page."""
-    by_severity, by_entity = (
-        dict.fromkeys(SEVERITIES, 0),
-        Counter[str](dict.fromkeys((*LISTS, "erp_customers"), 0)),
-    )
+    texts = report_texts(language)
     findings = [row for row in data.rows["findings"] if row["findings"]]
+    by_severity = dict.fromkeys(SEVERITIES, 0)
+    by_entity = Counter[str](dict.fromkeys((*LISTS, "erp_customers"), 0))
     for row in findings:
         by_severity[row["severity"]] += row["findings"]
         by_entity[row["entity"]] += row["findings"]
     read = {row["resource"] for row in data.rows["lists"] if row["taken_at"] is not None}
+    never_read = [name for name in LISTS if name not in read]
     content = {
         "listed": {
             name: data.counts[name][0] - data.counts[name][1] if name in read else None
             for name in LISTS
         },
-        "never_read": [name for name in LISTS if name not in read],
+        "never_read": ", ".join(texts.named("table", name) for name in never_read),
         "by_severity": by_severity,
         "findings": findings,
         "accepted": sum(row["accepted"] for row in data.rows["findings"]),
-        "news": _news(data),
+        "news": _news(data, texts),
         "tables": [
             {"name": name, "rows": rows, "missing": missing, "findings": by_entity.get(name)}
             for name, (rows, missing) in data.counts.items()
         ],
-        "age": lambda row: row["taken_at"] and _age(data.run["as_of"] - row["taken_at"]),
         "mark": lambda *tables: _mark(data, tables),
         "severities": SEVERITIES,
-        "rule_link": lambda row: tag(
-            '<a href="#{}">{}</a>', anchor(row["entity"], row["rule"]), words(row["rule"])
-        ),
         # a warehouse written by another version may have other rules
         "rules": [
             (row, find_rule(f"{row['entity']}.{row['rule']}"), anchor(row["entity"], row["rule"]))
             for row in findings
         ],
         "proven": [row["resource"] for row in data.rows["lists"] if row["is_proven"]],
+        **_columns(data, texts),
     }
-    return START + render("report.html.j2", data=data, **content, **_orders(data))
+    charts = _charts(data, texts)
+    return START + render("report.html.j2", language, data=data, **content, **charts)
 
 
-def _news(data: ReportData) -> list[str]:
-    """The new findings as lines, with the names of rules as words."""
-    counts = in_words(data.new_findings)[:1]
-    return counts + [
-        f"{one.severity}, {words(one.entity)}: {words(one.rule)}: {one.detail or one.findings}"
-        for one in data.new_findings
-        if one.severity != "info"
-    ]
+def _columns(data: ReportData, texts: ReportTexts) -> dict[str, Callable[[dict[str, Any]], object]]:
+    """Columns of tables that only this page has, as functions of their rows."""
+
+    def age(row: dict[str, Any]) -> object:
+        taken_at = row["taken_at"]
+        return taken_at and tag(_SHORT, _age(data.run["as_of"] - taken_at, texts))
+
+    def verdict(row: dict[str, Any]) -> object:
+        words = texts(f"list_verdict.{row['verdict']}")
+        shown = words if row["was_taken"] else texts("report.not_published", verdict=words)
+        return tag('<span class="{}">{}</span>', row["css"], shown)
+
+    def ending(row: dict[str, Any]) -> str:
+        ended_by = str(row["ended_by"])
+        return texts.or_own(_ENDINGS.get(ended_by, ""), ended_by)
+
+    def rule_link(row: dict[str, Any]) -> object:
+        name = texts.named("rule", row["rule"])
+        return tag('<a href="#{}">{}</a>', anchor(row["entity"], row["rule"]), name)
+
+    return {"age": age, "verdict": verdict, "ending": ending, "rule_link": rule_link}
+
+
+def _news(data: ReportData, texts: ReportTexts) -> News:
+    counts = Counter[str]()
+    for one in data.new_findings:
+        counts[one.severity] += one.findings
+    shown = [texts(f"found.{name}", count=counts[name]) for name in SEVERITIES if counts[name]]
+    return News(", ".join(shown), [one for one in data.new_findings if one.severity != "info"])
 
 
 def _mark(data: ReportData, tables: Sequence[str]) -> str:
@@ -121,50 +162,66 @@ def _mark(data: ReportData, tables: Sequence[str]) -> str:
     return f" {MARK}" if any(one.startswith(tuple(tables)) for one in data.assumed_columns) else ""
 
 
-def _age(duration: timedelta) -> str:
-    unit, name = next(((unit, name) for unit, name in _UNITS if duration >= 2 * unit), _UNITS[-1])
-    return tag('<span class="short">{} {}</span>', max(duration, timedelta()) // unit, name)
+def _age(duration: timedelta, texts: ReportTexts) -> str:
+    unit, code = next(((unit, code) for unit, code in _UNITS if duration >= 2 * unit), _UNITS[-1])
+    return texts(code, count=max(duration, timedelta()) // unit)
 
 
-def _orders(data: ReportData) -> dict[str, list[TimeChart]]:
+def _charts(data: ReportData, texts: ReportTexts) -> dict[str, list[TimeChart]]:
     """Charts of orders and revenue: of the last days, and by day, month or year."""
     first, today, rows = data.run["first_day"], data.run["today"], data.rows
     recent = [row for row in rows["order_days"] if first <= row["day"] <= today]
-    span = f", the last {data.run['recent_days']} days"
     counts: Counter[date] = Counter()
     for row in rows["order_days"]:
         counts[row["day"]] += row["orders"]
     orders = {day: Decimal(count) for day, count in counts.items()}
-    charts = (
-        [time_chart("Orders by {period}", orders, today, lambda count: f"{count:,} orders")]
-        if orders
-        else []
-    )
+    charts: list[TimeChart] = []
+    if orders:
+        charts.append(
+            time_chart(
+                texts,
+                lambda period: texts("chart.orders", period=period),
+                orders,
+                today,
+                lambda count: texts("chart.order_count", count=int(count)),
+            )
+        )
+    charts += [
+        _revenue_chart(texts, rows["order_days"], row["currency"], today)
+        for row in rows["order_totals"][:1]
+    ]
+    days = data.run["recent_days"]
     return {
         "recent_revenue": [
-            _revenue_chart(recent, row["currency"], span, today, (first, today))
+            _revenue_chart(texts, recent, row["currency"], today, (first, today), days)
             for row in rows["recent"][:2]
             if row["total"] is not None
         ],
-        "order_charts": [
-            *charts,
-            *(
-                _revenue_chart(rows["order_days"], row["currency"], "", today)
-                for row in rows["order_totals"][:1]
-            ),
-        ],
+        "order_charts": charts,
     }
 
 
 def _revenue_chart(
-    rows: Rows, currency: str | None, span: str, as_of: date, days: tuple[date, date] | None = None
+    texts: ReportTexts,
+    rows: Rows,
+    currency: str | None,
+    as_of: date,
+    days: tuple[date, date] | None = None,
+    day_count: int = 0,
 ) -> TimeChart:
+    """The revenue in a currency over time; of the last days, if there are `days`."""
     values = {
         row["day"]: row["total"]
         for row in rows
         if row["currency"] == currency and row["total"] is not None
     }
-    title = f"Revenue by {{period}}{f' in {currency}' if currency else ''}{span}"
+    code = f"chart.revenue{'_recent' if days else ''}{'_in' if currency else ''}"
+    shown_currency = currency or texts("report.currency_unknown")
     return time_chart(
-        title, values, as_of, lambda total: f"{total:,.2f} {currency or '(currency unknown)'}", days
+        texts,
+        lambda period: texts(code, period=period, currency=currency, days=day_count),
+        values,
+        as_of,
+        lambda total: texts("report.amount", amount=total, currency=shown_currency),
+        days,
     )

@@ -16,14 +16,13 @@ from typing import Any, Final
 import duckdb
 
 from orderbridge.pipelines.warehouse.finding_history import NewFindings, new_findings
-from orderbridge.pipelines.warehouse.marks import assumed_columns, assumed_line
+from orderbridge.pipelines.warehouse.marks import assumed_columns, assumed_values
 from orderbridge.pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import Rows, read_rows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import DataSource
-from orderbridge.sources.words import VERDICTS
 from orderbridge.transforms.statuses import STATUSES
 
 FURTHER: Final = (
@@ -42,7 +41,7 @@ class ReportData:
         source: whose data it is, as far as it is known.
         new_findings: what the run found and the one before it did not.
         schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
-        assumed: what rests on nobody's answer, in a line; empty where nothing does.
+        assumed: the values that rest on nobody's answer; empty where none does.
         assumed_columns: of `bi`, those that rest on it.
         counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
         rows: of each query in `queries.toml`; none where the warehouse lacks a table of it.
@@ -84,7 +83,7 @@ def _read(
         read_source(warehouse),
         new_findings(warehouse),
         schema_changes(warehouse, run["as_of"]),
-        assumed_line(warehouse, without_values=[STATUSES]),  # a status may be that of one order
+        assumed_values(warehouse, without_values=[STATUSES]),  # a status may be that of one order
         assumed_columns(warehouse).keys(),
     )
     for table in (*LISTS, *(name for name in FURTHER if f"reconciled.{name}" in tables)):
@@ -95,7 +94,6 @@ def _read(
     parts = {
         "lists": str(list(LISTS)),
         "currency": queries["currency"],
-        "verdict_words": f"MAP {VERDICTS}",
     }
     parts["total"] = queries["total"].format(**parts)
     for name, template in queries["rows"].items():

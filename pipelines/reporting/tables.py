@@ -1,8 +1,8 @@
 """Tables of the report and the notebooks: rows laid out as columns of text, numbers, links and bars; and their HTML.
 
 In: rows and, for each column, a key or a function of the row; the name of a template and its values. Out: `Table`, and
-HTML without scripts, which loads nothing from elsewhere. Jinja2 escapes every value, and `_written` alone decides how a
-value is written.
+HTML without scripts, which loads nothing from elsewhere. Jinja2 escapes every value, and `ReportTexts.written` alone
+decides how a value is written.
 """
 
 from __future__ import annotations
@@ -10,23 +10,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import jinja2
 from markupsafe import Markup
 
+from orderbridge.pipelines.reporting.texts import Language, ReportTexts, report_texts
 from orderbridge.pipelines.warehouse.sql import Rows
 from orderbridge.sources.words import template_environment
 
 TableColumns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 """By heading, the key of a row or a function of it."""
-EXTRA_COLUMNS: Final = frozenset(
-    {"read until (UTC)", "how it ended", "prices", "compared with (UTC)", "used", "quantity"}
+EXTRA_COLUMNS: Final = (
+    "report.read_until",
+    "report.ended_by",
+    "report.prices",
+    "report.compared_at",
+    "report.used",
+    "report.quantity",
 )
-"""Columns without which a table can be read on a phone: they are hidden there."""
+"""Headings of columns without which a table can be read on a phone: they are hidden there."""
 MAX_LABEL: Final = 60
 MAX_ROWS: Final = 40
 """Rows shown of a table; the others are counted."""
@@ -42,32 +47,34 @@ class Table:
     hidden_rows: int
 
 
-def build_table(rows: Rows, columns: TableColumns) -> Table:
+def build_table(texts: ReportTexts, rows: Rows, columns: TableColumns) -> Table:
     """A table of at most `MAX_ROWS` rows; a column is a key of the row, or a function of it.
 
     A column without a heading is one of bars, and left out where it has none.
     """
+    extra = {texts(code) for code in EXTRA_COLUMNS}
     drawn: dict[str, list[object]] = {}
     for heading, column in columns.items():
         cells = [row[column] if isinstance(column, str) else column(row) for row in rows[:MAX_ROWS]]
         if heading or any(cells):
             drawn[heading] = cells
-    kinds = [_kind(heading, cells) for heading, cells in drawn.items()]
+    kinds = [_kind(heading, cells, is_extra=heading in extra) for heading, cells in drawn.items()]
     return Table(
         list(drawn), list(zip(*drawn.values(), strict=True)), kinds, max(0, len(rows) - MAX_ROWS)
     )
 
 
-def _kind(heading: str, cells: list[object]) -> str:
-    extra = "extra" if heading in EXTRA_COLUMNS else ""
+def _kind(heading: str, cells: list[object], *, is_extra: bool) -> str:
+    extra = "extra" if is_extra else ""
     if any(isinstance(cell, int | Decimal) or str(cell).endswith("%") for cell in cells):
         return f"{extra} number".strip()
     return extra if heading else "bars"
 
 
 def tag(html: str, *values: object) -> Markup:
-    """A cell that is more than its text: HTML with values in it, which are escaped."""
-    return Markup(html).format(*map(_written, values))  # noqa: S704 # the HTML is that of this program
+    """A cell that is more than its text: HTML with texts, dates or times in it, which are escaped."""
+    written = map(report_texts().written, values)
+    return Markup(html).format(*written)  # noqa: S704 # the HTML is that of this program
 
 
 def bar_column(
@@ -94,12 +101,15 @@ def bar_column(
     return bar if len({row[column] for row in rows}) > 1 else lambda _: ""
 
 
-def name_column(column: str) -> Callable[[dict[str, Any]], Markup | None]:
-    """A column of names from outside: one may run from right to left, and must not turn the text around it."""
+def name_column(column: str, otherwise: str | None = None) -> Callable[[dict[str, Any]], object]:
+    """A column of names from outside: one may run from right to left, and must not turn the text around it.
 
-    def name(row: dict[str, Any]) -> Markup | None:
+    `otherwise` is shown where there is no name.
+    """
+
+    def name(row: dict[str, Any]) -> object:
         if row[column] is None:
-            return None
+            return otherwise
         text = label(row[column]).replace(" %", "\N{NO-BREAK SPACE}%")
         return tag(
             '<bdi class="{}">{}</bdi>', "" if " " in text else "short", text
@@ -114,19 +124,32 @@ def label(text: object) -> str:
     return shown if len(shown) <= MAX_LABEL else shown[: MAX_LABEL - 1] + "…"
 
 
-def spaced(column: str) -> Callable[[dict[str, Any]], str]:
-    """A column of identifiers, written as words."""
-    return lambda row: words(row[column])
+def named(texts: ReportTexts, kind: str, column: str) -> Callable[[dict[str, Any]], str]:
+    """A column of identifiers: the text of each, such as `table.price_lists`, or its words."""
+    return lambda row: texts.named(kind, row[column])
 
 
-def mapped(column: str, texts: Mapping[str, str]) -> Callable[[dict[str, Any]], str]:
-    """A column of values that the page has texts for."""
-    return lambda row: texts.get(row[column], row[column])
+def price_list_column(texts: ReportTexts) -> Callable[[dict[str, Any]], object]:
+    """A column of price lists: the name; else what the row says of the list."""
+    name = name_column("price_list")
+
+    def shown(row: dict[str, Any]) -> object:
+        if row["list_state"] == "named":
+            return name(row)
+        return texts(f"price_list.{row['list_state']}", id=row["price_list"])
+
+    return shown
 
 
 def styled(column: str, css: str) -> Callable[[dict[str, Any]], Markup]:
-    """A column with a class of the style sheet, or with the one that the column `css` has."""
-    return lambda row: tag('<span class="{}">{}</span>', row.get(css, css), row[column])
+    """A column with a class of the style sheet."""
+    return lambda row: tag('<span class="{}">{}</span>', css, row[column])
+
+
+def _severity(texts: ReportTexts, row: dict[str, Any]) -> Markup:
+    """A severity in its colour."""
+    name = row["severity"]
+    return tag('<span class="{}">{}</span>', name, texts.named("severity", name))
 
 
 def anchor(entity: str, rule: str) -> str:
@@ -134,46 +157,49 @@ def anchor(entity: str, rule: str) -> str:
     return f"{entity}-{rule}".replace("_", "-")
 
 
-def words(name: str) -> str:
-    """An identifier as words."""
-    return name.replace("_", " ")
-
-
-def render(template: str, **values: object) -> str:
+def render(template: str, language: Language = "en", **values: object) -> str:
     """The HTML of a template."""
-    return _environment().get_template(template).render(**values)
+    return _environment(language).get_template(template).render(**values)
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment(language: Language) -> jinja2.Environment:
+    texts = report_texts(language)
     environment = template_environment(
-        "orderbridge.pipelines.reporting", "templates", autoescape=True, finalize=_written
-    )
-    environment.filters |= {"code": _with_code, "words": words}
-    functions = (build_table, bar_column, mapped, name_column, spaced, styled)
-    environment.globals |= {function.__name__: function for function in functions}
+        "orderbridge.pipelines.reporting", "templates", autoescape=True
+    ).overlay(finalize=texts.written)
+    environment.filters["code"] = with_code
+    environment.globals = {
+        **environment.globals,
+        "t": partial(_text, texts),
+        "plain": texts,
+        "language": language,
+        "named": texts.named,
+        "foreign": partial(_foreign, texts),
+        "build_table": partial(build_table, texts),
+        "named_column": partial(named, texts),
+        "severity_column": partial(_severity, texts),
+        "price_list_column": partial(price_list_column, texts),
+    }
+    for function in (bar_column, name_column, styled):
+        environment.globals[function.__name__] = function
     return environment
 
 
-def _written(value: object) -> object:
-    """How a value is written: numbers with thousands separators, instants in UTC, no control characters."""
-    if hasattr(value, "__html__"):
-        return value
-    if value is None:
-        return "–"
-    if isinstance(value, datetime):
-        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
-    if isinstance(value, Decimal):
-        return f"{value:,.2f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return "".join(
-        char if char.isprintable() or char == "\N{NO-BREAK SPACE}" else "\N{REPLACEMENT CHARACTER}"
-        for char in str(value)
-    )
+def _text(texts: ReportTexts, code: str, /, **values: object) -> Markup:
+    """The text of a code, in which what is between backticks is code."""
+    return with_code(texts(code, **values))
 
 
-def _with_code(text: str) -> Markup:
+def _foreign(texts: ReportTexts, text: str, *codes: str) -> Markup:
+    """A text of the program, which is English, in this language; marked as English where it is not known."""
+    found = texts.reworded(text, *codes)
+    if texts.language == "en" or found != text:
+        return with_code(found)
+    return tag('<span lang="en">{}</span>', with_code(text))
+
+
+def with_code(text: str) -> Markup:
     """Text in which what is between backticks becomes code."""
     parts = (
         tag("<code>{}</code>" if n % 2 else "{}", part) for n, part in enumerate(text.split("`"))

@@ -1,6 +1,6 @@
-"""Marks of figures that rest on an assumption: a sign, and one line that says which assumption.
+"""Marks of figures that rest on an assumption: a sign, and a list that says which assumption.
 
-In: an open warehouse. Out: the columns of `bi` that rest on what nobody has confirmed, and the line. A mark goes with
+In: an open warehouse. Out: the columns of `bi` that rest on what nobody has confirmed, and the list. A mark goes with
 the next run after the answer.
 """
 
@@ -44,18 +44,20 @@ def assumed_columns(warehouse: duckdb.DuckDBPyConnection) -> dict[str, list[str]
     return columns
 
 
-def assumed_line(warehouse: duckdb.DuckDBPyConnection, without_values: Sequence[str] = ()) -> str:
-    """One line with what is assumed, and the command that shows it; empty where nothing is.
+def assumed_values(warehouse: duckdb.DuckDBPyConnection, without_values: Sequence[str] = ()) -> str:
+    """The assumptions in a list for people; empty where nothing is assumed.
 
     Args:
         warehouse: the published one.
         without_values: questions whose values are not shown.
     """
-    assumed = assumptions(warehouse)
-    if not assumed:
-        return ""
-    values = ", ".join(
+    return ", ".join(
         question if question in without_values else f"{question} = {value}"
-        for question, value in assumed.items()
+        for question, value in assumptions(warehouse).items()
     )
-    return f"{MARK} assumed, not confirmed: {values}; see orderbridge questions"
+
+
+def assumed_line(warehouse: duckdb.DuckDBPyConnection) -> str:
+    """One line with what is assumed, and the command that shows it; empty where nothing is."""
+    values = assumed_values(warehouse)
+    return f"{MARK} assumed, not confirmed: {values}; see orderbridge questions" if values else ""

@@ -20,6 +20,9 @@ Language = Literal["en", "es"]
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 _VARIABLES: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
 _ONE: Final = ".one"
+_THOUSANDS: Final[Mapping[Language, str]] = {"en": ",", "es": "\N{NARROW NO-BREAK SPACE}"}
+KEPT_SPACES: Final = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
+"""Characters of texts that are not printable to Python."""
 
 Catalogue = Mapping[str, Mapping[Language, str]]
 """Texts by code, then by language."""
@@ -44,7 +47,17 @@ class Texts:
         """The text of a code. With `count=1`, the text of `CODE.one`, if there is one."""
         one = f"{code}{_ONE}"
         chosen = one if values.get("count") == 1 and one in self._texts else code
-        return self._texts[chosen].format(**values)
+        written = {name: self.written(value) for name, value in values.items()}
+        return self._texts[chosen].format(**written)
+
+    def written(self, value: object) -> object:
+        """How a value is written within a text: as it is. Pages separate thousands."""
+        return value
+
+    @property
+    def thousands(self) -> str:
+        """What stands between thousands on a page."""
+        return _THOUSANDS[self.language]
 
     def or_own(self, code: str, own: str, /, **values: object) -> str:
         """The text of a code; `own` where there is none, such as a word of the platform."""

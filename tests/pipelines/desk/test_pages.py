@@ -32,6 +32,7 @@ from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.warehouse import failure
 from orderbridge.sources.settings import warehouse_path
 from orderbridge.transforms.questions import Choice
+from tests.pipelines.bridge import Bridge
 from tests.pipelines.desk.browser import Browser, serving
 
 MARKUP = "<script>alert(1)</script>"
@@ -308,6 +309,20 @@ def test_spanish_pages_are_spanish(project: Path) -> None:
         page = browser.get("/").text
         assert '<html lang="es">' in page
         assert "Este proyecto aún no está configurado" in page
+
+
+def test_the_report_of_a_spanish_desk_is_spanish(
+    reconciled: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
+    with serving(reconciled.folder, language="es") as browser:
+        browser.enter()
+        assert "<h1>Informe de orderbridge</h1>" in browser.get("/report/page").text
+
+
+def test_thousands_are_separated_within_texts_too() -> None:
+    assert Texts("en")("send.go", count=98_000) == "Send 98,000 requests"
+    assert Texts("es")("send.go", count=1) == "Enviar una petición"
 
 
 @pytest.mark.parametrize(

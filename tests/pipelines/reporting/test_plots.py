@@ -13,6 +13,7 @@ from orderbridge.pipelines.reporting import plots
 from orderbridge.pipelines.reporting.charts import MAX_DAYS, MAX_MONTHS, time_chart
 from orderbridge.pipelines.reporting.plots import Plot
 from orderbridge.pipelines.reporting.tables import MAX_LABEL, label
+from orderbridge.pipelines.reporting.texts import report_texts
 
 TODAY = date(2026, 11, 21)
 
@@ -117,7 +118,9 @@ def test_periods_follow_the_span_of_the_values_and_labels_are_round_numbers_abov
         ),
     ):
         values = dict.fromkeys((TODAY, first), Decimal(value))
-        drawn = time_chart("Orders by {period}", values, TODAY, str, (first, TODAY))
+        drawn = time_chart(
+            report_texts(), "Orders by {}".format, values, TODAY, str, (first, TODAY)
+        )
         assert [bar.tooltip.partition(":")[0] for bar in drawn.bars] == names
         assert [bar.place for bar in drawn.bars] == [0, drawn.periods - 1]
         assert [label for _, label in drawn.y_labels] == labels

@@ -1,0 +1,63 @@
+"""The texts of the report and the plots, by code and language: those that the commands have too, and their own."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+from typing import Final, cast
+
+from orderbridge.sources import texts
+from orderbridge.sources.texts import Catalogue, Language
+
+__all__ = ["Language", "ReportTexts", "catalogue", "report_texts"]
+
+NO_VALUE: Final = "–"
+
+
+class ReportTexts(texts.Texts):
+    """The texts in one language. Values are written as in tables: see `written`."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(language, catalogue())
+
+    def written(self, value: object) -> object:
+        """How a value is written: thousands separated, instants in UTC, no control characters."""
+        if hasattr(value, "__html__"):
+            return value
+        if value is None:
+            return NO_VALUE
+        if isinstance(value, datetime):
+            return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
+        if isinstance(value, Decimal):
+            return f"{value:,.2f}".replace(",", self.thousands)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return f"{value:,}".replace(",", self.thousands)
+        return "".join(
+            char if char.isprintable() or char in texts.KEPT_SPACES else "\N{REPLACEMENT CHARACTER}"
+            for char in str(value)
+        )
+
+    def named(self, kind: str, name: str) -> str:
+        """The text of an identifier, such as the name of a table; its words where there is none."""
+        return self.or_own(f"{kind}.{name}", words(name))
+
+
+def words(name: str) -> str:
+    """An identifier as words."""
+    return name.replace("_", " ")
+
+
+@cache
+def report_texts(language: Language = "en") -> ReportTexts:
+    """The texts in a language."""
+    return ReportTexts(language)
+
+
+@cache
+def catalogue() -> Catalogue:
+    """The texts that only the report and the plots have, by code, then by language."""
+    text = resources.files(__package__ or "").joinpath("texts.toml").read_text("utf-8")
+    return cast("Catalogue", tomllib.loads(text))
