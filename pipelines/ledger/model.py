@@ -104,6 +104,20 @@ class LedgerRow(NamedTuple):
         return self.doubt_at is not None and self.doubt_at > (self.sent_at or 0.0)
 
 
+class Unended(NamedTuple):
+    """The operations of a plan in one state with the same fields.
+
+    Attributes:
+        first_at: when the first of them was sent, or came to be in doubt, in ledger time; 0: it was not sent.
+        last_at: likewise, of the last one.
+    """
+
+    state: State
+    fields: tuple[str, ...]
+    first_at: float
+    last_at: float
+
+
 class Claim(NamedTuple):
     """An operation that writes the same record as another one. `doubt_at`: when it was sent, in ledger time."""
 

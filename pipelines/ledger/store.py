@@ -308,8 +308,9 @@ class Ledger(AbstractContextManager["Ledger"]):
     def held_creates(self, host: str) -> list[tuple[str, int, str]]:
         """The confirmed creates for which others are held back: plan, operation, and the folder of the last held."""
         rows = self.connection.execute(
-            "SELECT made.plan_id, done.id, max(p.folder) FROM operations o JOIN plans p USING (plan)"
-            " JOIN claims mine ON (mine.plan, mine.id) = (o.plan, o.id)"
+            # CROSS: from the few operations that are held to their claims, never the other way round
+            "SELECT made.plan_id, done.id, max(p.folder) FROM plans p CROSS JOIN operations o USING (plan)"
+            " CROSS JOIN claims mine ON (mine.plan, mine.id) = (o.plan, o.id)"
             " JOIN claims other ON (other.host, other.key) = (mine.host, mine.key)"
             " JOIN operations done ON (done.plan, done.id) = (other.plan, other.id)"
             " JOIN plans made ON made.plan = done.plan"

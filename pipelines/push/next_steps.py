@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, Self
 
-from orderbridge.pipelines.ledger.model import LedgerRow
+from orderbridge.pipelines.ledger.model import State
 from orderbridge.pipelines.plan.model import (
     MANIFEST_FILE,
     PASSWORD_SOURCES,
@@ -37,20 +37,20 @@ _ID_DIGITS: Final = 12
 
 
 def action_of(
-    row: LedgerRow, *, is_listed: bool, is_repeatable: bool, settles_at: float, now: float
+    state: State, *, is_listed: bool, is_repeatable: bool, settles_at: float, now: float
 ) -> Action:
     """What ends an operation that has not ended.
 
     Args:
-        row: the operation.
+        state: of the operation.
         is_listed: it can be looked up in a list of the platform.
         is_repeatable: sending it twice has the same effect as sending it once.
         settles_at: when it can be looked up, ledger time.
         now: ledger time.
     """
-    if row.state == "conflict":
+    if state == "conflict":
         return "answer"
-    if row.state != "in_doubt":
+    if state != "in_doubt":
         return "again"
     if is_listed:
         return "wait" if settles_at > now else "again"

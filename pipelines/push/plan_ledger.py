@@ -23,11 +23,13 @@ from orderbridge.pipelines.ledger.keys import (
     spelling_host,
 )
 from orderbridge.pipelines.ledger.model import (
+    FINAL_STATES,
     PREVIOUS_STATES,
     Claim,
     LedgerRow,
     State,
     StateChange,
+    Unended,
     UnsettledUpdate,
 )
 from orderbridge.pipelines.ledger.store import FIELDS, Ledger, LedgerError
@@ -68,6 +70,9 @@ _GONE: Final = """
         AND (r.attempts > 1 OR r.code <> '')
     JOIN plans p ON p.plan = r.plan AND p.host = ?
     WHERE o.plan = ? AND o.state = 'in_doubt' AND o.fields <> ''"""
+_UNENDED: Final = f"""
+    SELECT state, fields, min(coalesce(doubt_at, sent_at, 0)), max(coalesce(doubt_at, sent_at, 0)) FROM operations
+    WHERE plan = ? AND state NOT IN {FINAL_STATES} GROUP BY state, fields"""  # constants
 GONE: Final = "given up: the platform has refused the record since"
 REFUSED_SINCE: Final = "the platform has refused the record since, with the same status"
 OVERWRITTEN: Final = "given up: another update has set these fields since"
@@ -141,6 +146,11 @@ class PlanLedger:
             sql, [self._plan, *states]
         ):
             yield LedgerRow(number, method, path, _split(fields), *rest)
+
+    def unended(self) -> list[Unended]:
+        """The operations that have not ended, by state and fields: a plan may have a hundred thousand."""
+        rows = self.ledger.connection.execute(_UNENDED, [self._plan])
+        return [Unended(state, _split(fields), *times) for state, fields, *times in rows]
 
     def count_push(self) -> int:
         """Counts the beginning or the end of a push, and returns their number."""

@@ -297,7 +297,7 @@ class ResultsWriter:
             return None, 0.0
         settles_at = self.rules.settles_at(row)
         action = action_of(
-            row,
+            row.state,
             is_listed=bool(search_keys(operation.keys)),
             is_repeatable=self.rules.is_repeatable(operation),
             settles_at=settles_at,

@@ -205,7 +205,7 @@ def _left(
         for row in plan.rows("in_doubt", "conflict"):
             settles_at = rules.settles_at(row)
             action = action_of(
-                row,
+                row.state,
                 is_listed=plan.kind.is_listed,
                 is_repeatable=plan.kind.is_update
                 and not rules.additive & set(row.fields)

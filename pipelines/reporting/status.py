@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
-from orderbridge.pipelines.ledger.model import OpenPlan, State
+from orderbridge.pipelines.ledger.model import OpenPlan
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.pushed_columns import newest_by_header
 from orderbridge.pipelines.questions.model import AskedQuestion
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _CLOCK_SKEW_H: Final = 0.1
 _FAILED_MAX: Final = 5
-_OPEN_STATES: Final[tuple[State, ...]] = ("planned", "in_flight", "in_doubt", "conflict")
 _LAST_TRY: Final = """
     SELECT resource, arg_max(run_id, rowid), arg_max(evidence, rowid)
     FROM ops.coverage GROUP BY 1 ORDER BY 1"""
@@ -194,24 +193,25 @@ def next_steps(plan: OpenPlan) -> list[Step]:
     steps = steps_of_plan(plan.plan_id, plan.folder)
     semantics = legacy_settings().semantics if is_set("sources.legacy") else {}
     additive = additive_fields(semantics)
+    kind = KINDS[cast("KindName", plan.kind)]
     latest: dict[Action, float] = {}
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        kind = KINDS[cast("KindName", plan.kind)]
-        for row in PlanLedger(ledger, plan.plan_id).rows(*_OPEN_STATES):
-            if steps.is_lost and row.state == "planned":
+        now = ledger.clock.now()
+        for group in PlanLedger(ledger, plan.plan_id).unended():
+            if steps.is_lost and group.state == "planned":
                 continue  # nobody can send it any more
-            settles_at = (row.doubt_at or row.sent_at or 0.0) + SETTLE_S
-            action = action_of(
-                row,
-                is_listed=kind.is_listed,
-                is_repeatable=kind.is_update
-                and not additive & set(row.fields)
-                and not steps.is_lost,
-                settles_at=settles_at,
-                now=ledger.clock.now(),
-            )
-            at = ledger.clock.wall_time(settles_at)
-            latest[action] = max(at, latest.get(action, 0.0))
+            is_additive = bool(additive & set(group.fields))
+            for since in (group.first_at, group.last_at):
+                settles_at = since + SETTLE_S
+                action = action_of(
+                    group.state,
+                    is_listed=kind.is_listed,
+                    is_repeatable=kind.is_update and not is_additive and not steps.is_lost,
+                    settles_at=settles_at,
+                    now=now,
+                )
+                at = ledger.clock.wall_time(settles_at)
+                latest[action] = max(at, latest.get(action, 0.0))
     return [steps.step(action, at=latest[action]) for action in ACTIONS if action in latest]
 
 

@@ -8,10 +8,14 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.push.model import SETTLE_S
+from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.reporting.status import next_steps
 from tests.pipelines.push.plans import WAITS, Place, customer, patch, results, subcategory
 
 CUSTOMERS = "Código;Nombre;Correo\n00001;Ana;ana@example.test\n00002;Eva;eva@example.test\n"
@@ -144,3 +148,32 @@ def test_what_another_plan_keeps_waiting_names_the_command_that_ends_that_one(at
     words = results(second)["unsent"][0]["words"]
     assert "orderbridge answer write:" in words
     assert words.endswith(f"then run it again: orderbridge push {second} --yes"), words
+
+
+def test_the_next_steps_of_a_plan_are_known_without_reading_each_of_its_operations(
+    at: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that is reloaded while 100,000 lines are sent would wait for it."""
+    at.stopped(*(customer(number) for number in range(30)))
+    with Ledger.open(at.ledger, readonly=True) as ledger:
+        (plan,) = ledger.open_plans()
+    monkeypatch.setenv("LEDGER__PATH", str(at.ledger))
+    monkeypatch.setattr(PlanLedger, "rows", mock.Mock(side_effect=AssertionError))
+    (step,) = next_steps(plan)
+    assert step.code == "again"
+
+
+def test_held_creates_are_found_without_looking_at_the_claims_of_all_others(at: Place) -> None:
+    at.stopped(*(customer(number) for number in range(30)))
+    with Ledger.open(at.ledger, readonly=True) as ledger:
+        (plan,) = ledger.open_plans()
+        statements: list[str] = []
+        ledger.connection.set_trace_callback(statements.append)
+        assert ledger.held_creates(plan.host) == []
+        ledger.connection.set_trace_callback(None)
+        (sql,) = statements
+        ways = [row[3] for row in ledger.connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+    places = [
+        next(at for at, way in enumerate(ways) if f" {name}" in way) for name in ("o ", "mine")
+    ]
+    assert places == sorted(places), ways
