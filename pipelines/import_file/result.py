@@ -12,10 +12,12 @@ import hashlib
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import xlsxwriter
+from xlsxwriter.exceptions import FileCreateError
 
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.imports.open import REJECT_COLUMNS
@@ -83,6 +85,22 @@ class LineOutcome(NamedTuple):
     is_to_correct: bool
 
 
+@contextmanager
+def new_workbook(target: Path | BinaryIO, folder: str) -> Iterator[xlsxwriter.Workbook]:
+    """A workbook that is written to a file, whole. Raises OSError.
+
+    Args:
+        target: the file.
+        folder: for its parts until it is written.
+    """
+    try:
+        with xlsxwriter.Workbook(target, {**WORKBOOK_OPTIONS, "tmpdir": folder}) as workbook:
+            yield workbook
+    except FileCreateError as error:
+        (refused,) = error.args
+        raise refused from None
+
+
 def write_result(
     plan: Plan, inputs: Inputs | None = None, language: Language | None = None
 ) -> Path:
@@ -105,7 +123,7 @@ def write_result(
         tempfile.TemporaryDirectory(dir=plan.folder, prefix=".result-") as folder,
     ):
         made = Path(folder) / RESULT_FILE
-        with xlsxwriter.Workbook(made, {**WORKBOOK_OPTIONS, "tmpdir": folder}) as workbook:
+        with new_workbook(made, folder) as workbook:
             _write_sheets(workbook, inputs, outcomes, texts)
         content = made.read_bytes()
         written = _written(plan.folder)

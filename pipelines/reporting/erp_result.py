@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import xlsxwriter
-
-from orderbridge.pipelines.import_file.result import ROWS_MAX, WORKBOOK_OPTIONS, write_row
+from orderbridge.pipelines.import_file.result import ROWS_MAX, new_workbook, write_row
 from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.mapping import load, propose, sample
 from orderbridge.pipelines.plan.rejects import RejectsWriter
@@ -66,7 +64,7 @@ def write_erp_result(out: Path, files: ErpFiles) -> None:
         disk_errors(f"{target} cannot be written", _HINT),
         tempfile.TemporaryDirectory(dir=target.parent, prefix=".result-") as folder,
         replace_file(target) as file,
-        xlsxwriter.Workbook(file, {**WORKBOOK_OPTIONS, "tmpdir": folder}) as workbook,
+        new_workbook(file, folder) as workbook,
     ):
         text, head = (
             workbook.add_format({"num_format": "@", **more}) for more in ({}, {"bold": True})

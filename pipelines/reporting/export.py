@@ -22,9 +22,8 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xlsxwriter
 
-from orderbridge.pipelines.import_file.result import ROWS_MAX, WORKBOOK_OPTIONS
+from orderbridge.pipelines.import_file.result import ROWS_MAX, new_workbook
 from orderbridge.pipelines.reporting.outputs import output_target
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.descriptions import DESCRIBED_SCHEMAS, may_be_personal
@@ -250,7 +249,7 @@ def _write_parquet(query: duckdb.DuckDBPyRelation, file: BinaryIO) -> int:
 def _write_xlsx(query: duckdb.DuckDBPyRelation, file: BinaryIO) -> int:
     with (
         tempfile.TemporaryDirectory(dir=Path(str(file.name)).parent, prefix=".export-") as folder,
-        xlsxwriter.Workbook(file, {**WORKBOOK_OPTIONS, "tmpdir": folder}) as workbook,
+        new_workbook(file, folder) as workbook,
     ):
         sheet = workbook.add_worksheet("rows")
         sheet.freeze_panes(1, 0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
+import zipfile
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -289,6 +291,15 @@ def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_v
     with mock.patch.object(run, "verify", side_effect=KeyboardInterrupt):
         stopped = desk.run(file)
     assert (stopped.error, stopped.exit_code) == (None, 130)
+
+
+def test_a_workbook_that_the_disk_does_not_take_hides_nothing_of_the_push(desk: Desk) -> None:
+    refused = OSError(errno.EIO, os.strerror(errno.EIO))
+    with mock.patch.object(zipfile.ZipFile, "write", side_effect=refused):
+        failed = desk.run(desk.write())
+    assert (failed.exit_code, failed.push.lines) == (2, {("confirmed", "confirmed"): 6})
+    assert str(failed.error).startswith(f"{failed.plan.folder}: Input/output error")
+    assert failed.verification is not None
 
 
 def test_a_person_sees_examples_and_decides(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
