@@ -66,8 +66,9 @@ def command(
         with notify_failure(notified.url, "import", STOP.exit_code):
             options["file"] = _result_of_sql(options["file"], reporter)
     push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
+    is_terminal = sys.stdin.isatty()
     import_options = ImportOptions(
-        push=push_options, holds_damaged=not sys.stdin.isatty(), **options
+        push=push_options, holds_damaged=not is_terminal, is_watched=is_terminal, **options
     )
     texts = shown_texts(lang)
     run = Import(import_options, steps(reporter, lang, texts))

@@ -177,6 +177,10 @@ class Mapping:
             else self
         )
 
+    def with_row_checks(self, *, all_checks: bool) -> Mapping:
+        """A copy that checks lines by all rules, or as version 0.3 did."""
+        return replace(self, read_options=replace(self.read_options, checks_rows=all_checks))
+
     def always_sent(self, semantics: Pairs[str, Semantics]) -> frozenset[str]:
         """The fields of updates that are sent although they are as last confirmed: orders change a stock since."""
         given = {path: None for lookup in self.lookups for path in lookup.give} | dict.fromkeys(

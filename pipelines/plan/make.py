@@ -60,6 +60,7 @@ from orderbridge.pipelines.plan.pushed_columns import explain_columns, mapping_a
 from orderbridge.pipelines.plan.rejects import RejectsWriter, check_codes
 from orderbridge.pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from orderbridge.pipelines.plan.requests import RequestWriter
+from orderbridge.pipelines.plan.row_checks import is_checked_as_before, note_of_unchecked
 from orderbridge.pipelines.plan.summary import PlanStatistics, summary
 from orderbridge.pipelines.plan.suspicious import SuspiciousValues
 from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
@@ -97,6 +98,7 @@ class PlanOptions:
         lookups: lookup files that the mapping may name outside its own folder.
         send_all: send every field of updates, also where it is as last confirmed.
         holds_damaged: nobody looks at the plan before it is sent: inputs whose texts lost letters are held.
+        is_watched: a person is at the terminal, so that lines are checked by all rules (`row_checks`).
     """
 
     kind: KindName
@@ -109,6 +111,7 @@ class PlanOptions:
     lookups: tuple[Path, ...] = ()
     send_all: bool = False
     holds_damaged: bool = False
+    is_watched: bool = False
 
 
 @dataclass(slots=True)
@@ -173,10 +176,15 @@ def make_plan(
         versions += [(lookup.path, file_version(lookup.path)) for lookup in mapping.lookups]
     else:
         mapping = _mapping_as_pushed(options, settings)
+    if mapping is not None:
+        mapping = _with_row_checks(mapping, options, settings)
     login_mode, semantics = settings.login_mode, settings.semantics
     inputs = open_inputs(
         options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics
     )
+    if not inputs.mapping.read_options.checks_rows:
+        unchecked = note_of_unchecked(options.kind, options.file, inputs.mapping)
+        inputs.notes += [unchecked] if unchecked else []
     check_codes(inputs, options.file)
     check_all_lines(inputs, options.file)
     if options.mapping is None:
@@ -210,6 +218,17 @@ def _mapping_as_pushed(options: PlanOptions, settings: LegacySettings) -> Mappin
     header = own_columns(open_input_table(options.file))
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         return mapping_as_pushed(ledger, settings.base_url, options.kind, header)
+
+
+def _with_row_checks(mapping: Mapping, options: PlanOptions, settings: LegacySettings) -> Mapping:
+    """The mapping with the checks of lines that the last pushed plan of such a file had, unless a person is there."""
+    if options.is_watched:
+        return mapping
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        is_as_before = is_checked_as_before(
+            ledger, settings.base_url, options.kind, options.file, mapping
+        )
+    return mapping.with_row_checks(all_checks=not is_as_before)
 
 
 class _PlanMaker:
@@ -423,6 +442,7 @@ class _PlanMaker:
             messages=writer.messages,
             suspicious=statistics.jump_count + sum(one.lines for one in statistics.suspicious),
             password_column=inputs.password_column,
+            checks_rows=inputs.mapping.read_options.checks_rows,
         )
         # the organization is not in the id
         plan_id = self._plan_id(manifest)

@@ -176,6 +176,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         messages: messages to customers that the platform would send.
         suspicious: valid values that are rarely meant, and prices that jump.
         password_column: column of the input that contains the passwords.
+        checks_rows: whether lines were checked by all rules; not in plans of 0.3, and in those that go on from one.
     """
 
     plan_id: str
@@ -201,6 +202,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     messages: int = 0
     suspicious: int = 0
     password_column: str | None = None
+    checks_rows: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError for a delimiter that no CSV can have: results are written with it after the push."""

@@ -157,10 +157,11 @@ def inputs_of(plan: Plan) -> Inputs:
     from orderbridge.pipelines.imports import open_inputs
 
     manifest = plan.manifest
+    mapping = _mapping_of(plan)
     return open_inputs(
         manifest.kind,
         Path(manifest.input.path),
-        _mapping_of(plan),
+        mapping.with_row_checks(all_checks=manifest.checks_rows) if mapping is not None else None,
         login_mode=manifest.login_mode,
         semantics=manifest.semantics,
     )

@@ -144,11 +144,13 @@ class ReconcileResult:
             return (
                 ExitCode.FINDINGS
             )  # a rejected line is a finding too, and has an exit code of its own
-        return (
-            ExitCode.REJECTED
-            if any(one is not None and one.refused for one in (self.match, self.variants))
-            else 0
-        )
+        return ExitCode.REJECTED if self._has_rejected_lines() else 0
+
+    def _has_rejected_lines(self) -> bool:
+        """Whether lines of the ERP's files were rejected, and not by checks that are new in this project alone."""
+        are_info = "erp_customers.line_refused" in {rule.name for rule in self.new_rules}
+        has_customers = self.match is not None and bool(self.match.refused) and not are_info
+        return has_customers or (self.variants is not None and bool(self.variants.refused))
 
 
 def reconcile(files: ErpFiles | None = None, fail_on: FailOn = "error") -> ReconcileResult:

@@ -170,9 +170,7 @@ class ArrowBlocks:
         unusual = np.flatnonzero(unusual_rows(table.columns, self.shape) | is_long | is_named)
         if not unusual.size:
             return True
-        check = QuoteCheck(
-            self.dialect, len(self.shape.columns), self.shape.surplus, self.quote_given
-        )
+        check = QuoteCheck(self.dialect, self.shape, self.quote_given)
         columns = (column.take(unusual).to_pylist() for column in table.columns)
         for at, *cells in zip(unusual.tolist(), *columns, strict=True):
             line, last = int(lines[at]), int(lines[at + 1]) - 1

@@ -100,6 +100,8 @@ def detect_layout(
     )
     if options.header_row is None:
         shape = _with_pattern(shape, filled[at + bool(line) :], records)
+    if not options.checks_rows:
+        shape = shape.with_earlier_checks()
     preamble = skipped + tuple(record.line for record in filled[:at])
     data_line = filled[at].last + 1 if line else filled[at].line
     return Layout(shape, (line,) if line else (), data_line, preamble, renamed)

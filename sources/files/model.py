@@ -54,6 +54,7 @@ class ReadOptions:
         sheet: the sheet of a workbook, by name or 1-based number.
         totals: whether lines of totals are rejected, rejected in order to be skipped, or rows.
         keeps_headings: a line with a few cells is a row: whoever reads the file fills others from it, or skips it.
+        checks_rows: lines are checked for titles, totals and so on by all rules; otherwise as version 0.3 did.
     """
 
     encoding: str | None = None
@@ -65,6 +66,7 @@ class ReadOptions:
     sheet: str | None = None
     totals: Literal["reject", "skip", "keep"] = "reject"
     keeps_headings: bool = False
+    checks_rows: bool = True
 
     @classmethod
     def given(cls, sheet: str = "", encoding: str = "", delimiter: str = "") -> Self:

@@ -14,6 +14,7 @@ from orderbridge.sources.files.dialect import Dialect
 from orderbridge.sources.files.escapes import has_letter_escapes
 from orderbridge.sources.files.model import RejectedRow
 from orderbridge.sources.files.padding import has_second_mark
+from orderbridge.sources.files.row_shape import RowShape
 
 _SWALLOWS: Final = (
     "a quoted cell runs to line {} and contains what look like rows of the table; fix the quotes, or if they are "
@@ -50,13 +51,12 @@ class QuoteCheck:
     """Checks the records of a table.
 
     Attributes:
-        width, surplus: the number of columns, and of empty cells at the end that every row may have.
+        shape: that the rows must have.
         is_given: the quote was given as an option, so that it is believed.
     """
 
     dialect: Dialect
-    width: int
-    surplus: int
+    shape: RowShape
     is_given: bool
 
     def rejected(self, line: int, last: int, text: str, cells: Sequence[str]) -> RejectedRow | None:
@@ -69,7 +69,8 @@ class QuoteCheck:
             return RejectedRow(line, last, "quoting", _SWALLOWS.format(last))
         if self._has_stray_quotes(text, is_long=last > line):
             return RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells))
-        if '"' in text and len(cells) >= self.width and self._has_unopened_quote(text):
+        is_whole = len(cells) >= len(self.shape.columns)
+        if '"' in text and is_whole and self._has_unopened_quote(text):
             return RejectedRow(line, last, "quoting", _UNOPENED, tuple(cells))
         if self._has_unclosed_quote(cells):
             return RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
@@ -78,7 +79,8 @@ class QuoteCheck:
         return None
 
     def _swallows(self, cells: Sequence[str]) -> bool:
-        widths = (self.width, self.width + self.surplus)
+        width = len(self.shape.columns)
+        widths = (width, width + self.shape.surplus)
         return not self.is_given and swallows(cells, widths, self.dialect.delimiter)
 
     def _has_stray_quotes(self, text: str, *, is_long: bool) -> bool:
@@ -89,7 +91,9 @@ class QuoteCheck:
     def _has_unopened_quote(self, text: str) -> bool:
         """Whether an unquoted cell ends with its only quote, which is not that of inches."""
         dialect = self.dialect
-        if self.is_given or dialect.quote != '"' or dialect.escape:
+        if self.is_given or not self.shape.has_all_checks:
+            return False
+        if dialect.quote != '"' or dialect.escape:
             return False
         cells = _unquoted_cells(text.rstrip("\r\n"), dialect.delimiter, is_padded=dialect.is_padded)
         return any(map(_is_unopened, cells))

@@ -42,7 +42,7 @@ def open_text(source: InputFile, options: ReadOptions) -> TextTable:
     if text.ends_openly and not cut:
         others = [record.cells or [] for record in records if record.last < text.lines]
         end = last_line_state(text.tail, dialect, others, width)
-    if end == "cut off":
+    if end == "cut off" and options.checks_rows:
         shape = shape._replace(cut_line=text.lines)
     detected = replace(
         _described(text, dialect, layout),

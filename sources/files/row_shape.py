@@ -57,6 +57,7 @@ class RowShape(NamedTuple):
         second_names: the line of further names right after the header; 0 for none.
         cut_line: the last line, if it is cut off; 0 for none.
         titles: the cells of lines above the header that are as wide as a row, such as titles of a page.
+        has_all_checks: see `ReadOptions.checks_rows`.
     """
 
     columns: tuple[str, ...]
@@ -70,6 +71,15 @@ class RowShape(NamedTuple):
     second_names: int = 0
     cut_line: int = 0
     titles: tuple[tuple[str, ...], ...] = ()
+    has_all_checks: bool = True
+
+    def with_earlier_checks(self) -> RowShape:
+        """The shape by which version 0.3 checked lines: it knew of the rows only the types of their columns."""
+        return self._replace(
+            pattern=RowPattern(self.pattern.types, self.pattern.steady),
+            titles=(),
+            has_all_checks=False,
+        )
 
     def fit(
         self, line: int, last: int, cells: list[str], *, marks: bool, is_ended: bool = False
@@ -126,7 +136,7 @@ class RowShape(NamedTuple):
         """Whether the line was found to be no row when the file was opened."""
         if line == self.cut_line:
             return "torn", _CUT_OFF
-        if line == self.second_names:
+        if line == self.second_names and self.has_all_checks:
             return "repeated_header", _SECOND_NAMES
         return None
 
@@ -142,6 +152,8 @@ class RowShape(NamedTuple):
 
     def _has_totals(self, cells: Sequence[str]) -> bool:
         pattern = self.pattern
+        if not self.has_all_checks:
+            return is_totals(cells)
         if is_totals(cells, has_codes=pattern.has_codes):
             return True
         if not pattern.begins_otherwise(cells):

@@ -111,7 +111,7 @@ class TextTable(SourceTable):
     def _read(self, feed: _Feed, line: int) -> Iterator[Row | RejectedRow]:
         """Rows up to the end of a block; `line` is the number of the first line."""
         width = len(self.columns)
-        check = QuoteCheck(self.dialect, width, self.shape.surplus, self.quote_given)
+        check = QuoteCheck(self.dialect, self.shape, self.quote_given)
         records = reader(feed, self.dialect)
         before = last = line - 1
         while last - before < feed.count:

@@ -86,6 +86,23 @@ def test_files_that_were_in_checks_before_end_no_night_with_9_until_something_is
         assert found["checks.cannot_run"] == found["checks.check_ids"] == "error"
 
 
+def test_a_line_of_the_erp_that_only_new_checks_reject_ends_no_night_with_5(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    night = ("reconcile", "--erp-customers", str(project / "erp.csv"))
+    with unpacked(RELEASE, project):
+        accept_what_is_known(project)
+        with (project / "erp.csv").open("a", encoding="utf-8") as file:
+            file.write('X-2,Taller "Sol",sol@erp.example\nX-3,Anillo",anillo@erp.example\n')
+        for _ in range(2):
+            code, said = run(project, *night)
+            assert code == 0, said
+            assert severities(said)["erp_customers.line_refused"] == "info"
+            assert "erp_customers.line_refused is an error since 0.4" in said
+        accept_what_is_known(project)
+        code, said = run(project, *night)
+        assert (code, severities(said)["erp_customers.line_refused"]) == (5, "error"), said
+
+
 def test_each_rule_that_the_last_release_did_not_have_names_the_version_that_has_it() -> None:
     try:
         text = git("show", f"{releases()[0].commit}:transforms/rules.toml").decode()
