@@ -5,7 +5,7 @@ In: a mapping. Out: every mistake with the key where it is, so that all of them 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import isfinite
 from typing import Final
 
@@ -19,6 +19,13 @@ from orderbridge.transforms.frames import TEXT
 
 Mistake = tuple[tuple[str, ...], str]
 """The key in the file, outermost table first, and the message."""
+_EXPECTED: Final = {
+    "text": "a text in quotes",
+    "identifier": "an id as the platform writes it, without leading zeros and spaces",
+    "boolean": "true or false",
+    "integer": "a whole number",
+}
+"""What a value must be, by the type of its field."""
 _NEEDS_COLUMN: Final = (
     "a password must come from a column or be generated; it cannot be a constant or a lookup"
 )
@@ -58,33 +65,35 @@ def _targets(mapping: Mapping) -> Iterator[Mistake]:
             yield key, f"{path} is filled twice: by {filled[path]} and by {source}"
         filled.setdefault(path, source)
         if target.is_each and not mapping.group:
-            yield (
-                key,
-                f"{path}: [+] takes one item per line of a group; add a [group] table or use a position",
-            )
+            message = f"{path}: [+] takes one item per line of a group; add a [group] table or use a position"
+            yield key, message
         if path == PASSWORD and key[0] != "columns":
             yield key, _NEEDS_COLUMN
-    arrays = {path.partition("[")[0] for path in filled if "[+]" in path}
-    for path in filled:
-        if "[+]" not in path and path.partition("[")[0] in arrays:
-            yield (
-                ("columns",),
-                f"{path}: the same list already takes one item per line ([+]); use one or the other",
+    yield from _mixed_lists(filled)
+
+
+def _mixed_lists(paths: Collection[str]) -> Iterator[Mistake]:
+    """Lists that are filled both by position and by line."""
+    by_line = {path.partition("[")[0] for path in paths if "[+]" in path}
+    for path in paths:
+        if "[+]" not in path and path.partition("[")[0] in by_line:
+            message = (
+                f"{path}: the same list already takes one item per line ([+]); use one or the other"
             )
+            yield ("columns",), message
 
 
 def _columns(mapping: Mapping) -> Iterator[Mistake]:
+    is_update = KINDS[mapping.kind].is_update
     for name, column in mapping.columns.items():
         key = ("columns", name)
         if column.field is None:
             if column != MappedColumn(name, None):
                 yield key, f"{name!r} is ignored; remove its other keys"
             continue
-        if column.send is not None and (column.change or not KINDS[mapping.kind].is_update):
-            yield (
-                key,
-                f"{name!r}: only values of updates that replace others are sent always or when changed",
-            )
+        if column.send is not None and (column.change or not is_update):
+            message = "only values of updates that replace others are sent always or when changed"
+            yield key, f"{name!r}: {message}"
         for path in column.paths:
             target = resolve(mapping.kind, path)
             if not isinstance(target, str):
@@ -92,41 +101,55 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
                     yield key, f"{name!r}: {message}"
         if column.default is not None and column.blank != "omit":
             yield key, f'{name!r} has both a default and blank = "{column.blank}"; remove one'
-    if mapping.generate_passwords is None:
-        return
+    if mapping.generate_passwords is not None:
+        yield from _generated_passwords(mapping)
+
+
+def _generated_passwords(mapping: Mapping) -> Iterator[Mistake]:
+    key = ("passwords", "make")
     if mapping.password_column is not None:
-        yield (
-            ("passwords", "make"),
-            "a column is already mapped to password; map it or generate passwords, not both",
-        )
+        message = "a column is already mapped to password; map it or generate passwords, not both"
+        yield key, message
     if not KINDS[mapping.kind].has_login:
-        yield ("passwords", "make"), f"{mapping.kind} have no passwords"
+        yield key, f"{mapping.kind} have no passwords"
 
 
 def _column(column: MappedColumn, target: FieldPath) -> Iterator[str]:
-    kind, formats = target.field.type, column.formats
-    if target.path == PASSWORD and (column.also or column.field != PASSWORD):
-        yield "a password column cannot fill other fields"
-    if target.path == PASSWORD and column.default is not None:
-        yield _NEEDS_COLUMN
-    is_clearable = (
-        kind == "text" and not target.field.min_length and not target.is_item and target.steps
-    )
-    if column.blank == "clear" and (not is_clearable or target.pair):
+    if target.path == PASSWORD:
+        if column.also or column.field != PASSWORD:
+            yield "a password column cannot fill other fields"
+        if column.default is not None:
+            yield _NEEDS_COLUMN
+    elif column.default is not None:
+        yield from _value(target, column.default, "default")
+    if column.blank == "clear" and not _is_clearable(target):
         yield f'the interface cannot clear {target.path}; use blank = "omit" or "reject"'
     if column.change and target.path not in ADDED_FIELDS:
         yield f"only {' and '.join(ADDED_FIELDS)} can be changes"
     if column.change and column.default:
         yield "the default of changes can only be 0: a change by 0 is not sent"
-    numeric = (formats.decimal, formats.thousands, formats.currency)
-    if any(one is not None for one in numeric) and kind not in ("number", "integer"):
+    yield from _unused_formats(column.formats, target)
+
+
+def _is_clearable(target: FieldPath) -> bool:
+    """Whether a field of the body takes an empty text."""
+    is_text = target.field.type == "text" and not target.field.min_length
+    is_in_body = bool(target.steps) and not target.is_item and not target.pair
+    return is_text and is_in_body
+
+
+def _unused_formats(formats: Formats, target: FieldPath) -> Iterator[str]:
+    """Formats that the field has no use for."""
+    kind = target.field.type
+    is_number = kind in ("number", "integer")
+    has_marks = (formats.decimal, formats.thousands, formats.currency) != (None, None, None)
+    if has_marks and not is_number:
         yield f"{target.path} is not a number; remove decimal, thousands and currency"
-    if (formats.yes is not None or formats.no is not None) and kind != "boolean":
+    has_words = (formats.yes, formats.no) != (None, None)
+    if has_words and kind != "boolean":
         yield f"{target.path} is not true or false; remove yes and no"
     if formats.date is not None and kind != "date":
         yield f"{target.path} is not a date; remove date"
-    if column.default is not None and target.path != PASSWORD:
-        yield from _value(target, column.default, "default")
 
 
 def _formats(mapping: Mapping) -> Iterator[Mistake]:
@@ -153,9 +176,9 @@ def _marks(formats: Formats) -> Iterator[str]:
 def _boolean_words(formats: Formats) -> Iterator[str]:
     if (formats.yes is None) != (formats.no is None):
         yield "set both yes and no"
-    both = {word.casefold() for word in formats.yes or ()} & {
-        word.casefold() for word in formats.no or ()
-    }
+    yes = {word.casefold() for word in formats.yes or ()}
+    no = {word.casefold() for word in formats.no or ()}
+    both = yes & no
     if both:
         yield f"{min(both)!r} is listed under both yes and no"
 
@@ -163,31 +186,35 @@ def _boolean_words(formats: Formats) -> Iterator[str]:
 def _constants(mapping: Mapping) -> Iterator[Mistake]:
     for path, value in mapping.constants.items():
         target = resolve(mapping.kind, path)
-        if not isinstance(target, str):
-            yield from (
-                (("constants", path), f"{path}: {message}")
-                for message in _value(target, value, "constant")
-            )
+        if isinstance(target, str):
+            continue
+        for message in _value(target, value, "constant"):
+            yield ("constants", path), f"{path}: {message}"
 
 
 def _value(target: FieldPath, value: object, name: str) -> Iterator[str]:
-    expected = {
-        "text": "a text in quotes",
-        "identifier": "an id as the platform writes it, without leading zeros and spaces",
-        "boolean": "true or false",
-        "integer": "a whole number",
-    }
     kind = target.field.type
-    is_boolean, cells = isinstance(value, bool), pa.array([str(value)], TEXT)
-    is_as_read = Reading(target.value_kind).read(cells)[0].equals(cells)
-    is_valid = {
-        "boolean": is_boolean,
-        "integer": isinstance(value, int) and not is_boolean,
-        "number": isinstance(value, int | float) and not is_boolean and isfinite(value),
-        "identifier": isinstance(value, str | int) and not is_boolean and is_as_read,
-    }.get(kind, isinstance(value, str))
+    is_boolean = isinstance(value, bool)
+    is_whole = isinstance(value, int) and not is_boolean
+    if kind == "boolean":
+        is_valid = is_boolean
+    elif kind == "integer":
+        is_valid = is_whole
+    elif kind == "number":
+        is_valid = is_whole or (isinstance(value, float) and isfinite(value))
+    elif kind == "identifier":
+        is_valid = (is_whole or isinstance(value, str)) and _is_as_read(target, value)
+    else:
+        is_valid = isinstance(value, str)
     if not is_valid:
-        yield f"the {name} must be {expected.get(kind, f'a {kind}')}"
+        yield f"the {name} must be {_EXPECTED.get(kind, f'a {kind}')}"
+
+
+def _is_as_read(target: FieldPath, value: object) -> bool:
+    """Whether a value is what a cell with its text would be read as."""
+    cells = pa.array([str(value)], TEXT)
+    parsed, _ = Reading(target.value_kind).read(cells)
+    return bool(parsed.equals(cells))
 
 
 def _rows(mapping: Mapping) -> Iterator[Mistake]:

@@ -85,29 +85,52 @@ def _places(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageErro
                 given[name] = value, f".dlt/{file}"
             else:
                 errors.append(_unknown(f"{section}.{name}", f".dlt/{file}", name, [*settings]))
-    prefix = variable(section) + "__"
-    variables = {setting.variable: setting.name for setting in settings.values()}
-    secrets = [setting for setting in settings.values() if setting.is_secret]
-    named_files = {secret_variable(setting) for setting in secrets}
-    for setting in secrets:
-        try:
-            given |= read_secret(setting)
-        except UsageError as error:
-            errors.append(error)
-    for name, value in os.environ.items():
-        if name in variables:
-            given[variables[name]] = value, name
-        elif name in named_files:
-            continue
-        elif name.upper().startswith(prefix):
-            errors.append(_unknown(name, "the environment", name.upper(), [*variables]))
-    for name, (_, origin) in [*given.items()]:
-        if origin.endswith("config.toml") and settings[name].is_secret:
-            del given[name]
-            words = f"{named(settings[name].key)} is a secret, but it is in .dlt/config.toml"
-            hint = "Move it to .dlt/secrets.toml, which git ignores; if it was ever committed, replace the key."
-            errors.append(UsageError(words, hint))
+    for setting in settings.values():
+        if setting.is_secret:
+            try:
+                given |= read_secret(setting)
+            except UsageError as error:
+                errors.append(error)
+    given |= _environment(settings)
+    errors += _unknown_variables(section, settings)
+    for name in _secrets_in_config(settings, given):
+        del given[name]
+        words = f"{named(settings[name].key)} is a secret, but it is in .dlt/config.toml"
+        hint = "Move it to .dlt/secrets.toml, which git ignores; if it was ever committed, replace the key."
+        errors.append(UsageError(words, hint))
     return given, errors
+
+
+def _environment(settings: Mapping[str, Setting]) -> dict[str, tuple[object, str]]:
+    """The settings whose variable is set, and that variable."""
+    return {
+        name: (os.environ[setting.variable], setting.variable)
+        for name, setting in settings.items()
+        if setting.variable in os.environ
+    }
+
+
+def _unknown_variables(section: str, settings: Mapping[str, Setting]) -> list[UsageError]:
+    """An error for each variable that is named like one of the section and is none."""
+    variables = [setting.variable for setting in settings.values()]
+    files = [secret_variable(setting) for setting in settings.values() if setting.is_secret]
+    prefix = variable(section) + "__"
+    return [
+        _unknown(name, "the environment", name.upper(), variables)
+        for name in os.environ
+        if name.upper().startswith(prefix) and name not in (*variables, *files)
+    ]
+
+
+def _secrets_in_config(
+    settings: Mapping[str, Setting], given: Mapping[str, tuple[object, str]]
+) -> list[str]:
+    """The secrets that are set in the file without secrets."""
+    return [
+        name
+        for name, (_, origin) in given.items()
+        if origin.endswith("config.toml") and settings[name].is_secret
+    ]
 
 
 def _answered_values(section: str) -> dict[str, tuple[object, str]]:
