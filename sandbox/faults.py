@@ -91,7 +91,8 @@ class FaultPlan:
             return Draw("expired_key")
         if not self.rates:
             return NOTHING
-        disruption, is_certain = "", False
+        disruption = ""
+        is_certain = False
         alterations: set[str] = set()
         for name, rate in self.rates.items():
             fault = _BY_NAME[name]
@@ -104,7 +105,8 @@ class FaultPlan:
             if fault.kind != "disruption":
                 alterations.add(name)
             elif not disruption:
-                disruption, is_certain = name, rate >= 1.0
+                disruption = name
+                is_certain = rate >= 1.0
         request = (call.operation.verb, call.path, call.query_text)
         if not is_certain and self._in_a_row[request] >= BURST:
             disruption = ""

@@ -133,7 +133,8 @@ class PublicV1:
         mark = hashlib.sha256(repr(bound).encode()).hexdigest()[:16]
         ended = self._ends[resource]
         rank, ends = (_rank(cursor, mark) if cursor is not None else None) or (None, ended)
-        is_reused, reuse = ends < ended, self._readings["cursor_reuse"]
+        is_reused = ends < ended
+        reuse = self._readings["cursor_reuse"]
         if cursor is not None and (rank is None or (is_reused and reuse == "rejected")):
             return invalid_cursor()
         if is_reused and reuse == "restarts":
@@ -150,7 +151,8 @@ class PublicV1:
             next_cursor = _cursor(rows.ranks[end - 1], mark, ended) if more else None
             self._ends[resource] += not more
             if "restarting_cursor" in call.faults:
-                more, next_cursor = True, f"{self.state.requests:024x}"
+                more = True
+                next_cursor = f"{self.state.requests:024x}"
             before = rows.rows[begin - 1] if begin else b""
         envelope = {"hasMore": more, "nextCursor": next_cursor}
         return Page(taken, envelope, partial(joined, rows_field), before, cursor or "")

@@ -98,10 +98,8 @@ def _at(day: date, second: int = 0) -> datetime:
 def _chronological(config: SandboxConfig, count: int) -> Callable[[int], str]:
     """The creation time of the nth of `count` records; that of records added later is on the sandbox's day."""
     form = config.readings["date_format"]
-    moments, today = (
-        _moments(config.today, form),
-        platform_time(_at(config.today, -_OPENING_H * 3600), form),
-    )
+    moments = _moments(config.today, form)
+    today = platform_time(_at(config.today, -_OPENING_H * 3600), form)
     return lambda n: moments[n * _MOMENTS // count] if n < count else today
 
 

@@ -191,7 +191,8 @@ class State:
             body: what was sent.
         """
         with self.lock:
-            created, listed = self.created[operation.name], operation.shown_in
+            created = self.created[operation.name]
+            listed = operation.shown_in
             if listed is None or operation.input is None:
                 created.append({**body, **ids, "id": len(created) + 1})
                 return created[-1]

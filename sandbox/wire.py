@@ -34,7 +34,8 @@ class Exchange:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._transport: asyncio.Transport = scope["extensions"][EXTENSION]
-        self._scope, self._receive = scope, receive
+        self._scope = scope
+        self._receive = receive
         self._send = send
         self.settles_at_once = True
 

@@ -49,7 +49,8 @@ class ExitCode(IntEnum):
     def __new__(cls, number: int, meaning: str = "") -> Self:
         """Makes a member; later calls, with a number alone, find it."""
         code = int.__new__(cls, number)
-        code._value_, code.meaning = number, meaning
+        code._value_ = number
+        code.meaning = meaning
         return code
 
     @property
@@ -161,8 +162,14 @@ class HttpError(BridgeError):
         facts += [f"requestId {request_id}"] if request_id else []
         words = f"{where}: {message}" if where else message
         super().__init__(f"{words} ({', '.join(facts)})" if facts else words, hint)
-        self.family, self.verb, self.host, self.path = family, verb, host, path
-        self.status, self.code, self.request_id, self.reason = status, code, request_id, reason
+        self.family = family
+        self.verb = verb
+        self.host = host
+        self.path = path
+        self.status = status
+        self.code = code
+        self.request_id = request_id
+        self.reason = reason
 
 
 class AccessError(HttpError):

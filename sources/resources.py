@@ -116,8 +116,10 @@ class ListWalker:
         decimals: bool = False,
     ) -> None:
         self.record = record
-        self._base_url, self._api_key = base_url, api_key
-        self._options, self._decimals = options, decimals
+        self._base_url = base_url
+        self._api_key = api_key
+        self._options = options
+        self._decimals = decimals
         self._lock = threading.Lock()
         self._runs: list[_Run] = []
 
@@ -142,7 +144,8 @@ class ListWalker:
         """The types of dlt's that columns of an undocumented record are to have: those of the pipeline, or decimals."""
         if self.record.fields:
             return {}
-        schema, types = dlt.current.source_schema(), {}
+        schema = dlt.current.source_schema()
+        types = {}
         stored = schema.tables.get(schema.naming.normalize_tables_path(table))
         for column in columns:
             known = (
@@ -300,14 +303,14 @@ def _child_rows(walker: ListWalker, child: str) -> Iterator[Any]:
 
 
 def _all_children(walker: ListWalker) -> Iterator[Any]:
-    record, prefix = walker.record, f"{walker.record.name}__"
+    record = walker.record
+    prefix = f"{walker.record.name}__"
     known = {table for table in dlt.current.source_schema().tables if table.startswith(prefix)} - {
         f"{prefix}children"
     }
     walked = dict.fromkeys(table for table, *_ in walker.batches() if table != record.name)
-    no_rows = pa.table(
-        {parent_key(record): pa.array([], pa.string())}
-    )  # of a table that no record has any more
+    # of a table that no record has any more
+    no_rows = pa.table({parent_key(record): pa.array([], pa.string())})
     for table in walked | dict.fromkeys(known):
         hints = {
             "table_name": table,
@@ -387,9 +390,8 @@ def file_resources(result: ListResult) -> Iterator[DltResource]:
     """The tables of a list that was walked, for a single run: dlt takes the Parquet files as they are."""
     for table, files in result.files.items():
         yield dlt.resource(
-            chain(
-                _file_imports(files)
-            ),  # of a generator dlt would look for its module, along every module's path
+            # of a generator dlt would look for its module, along every module's path
+            chain(_file_imports(files)),
             name=table,
             primary_key=KEY_COLUMN if table == result.resource else "",
             write_disposition="replace",

@@ -76,7 +76,8 @@ def _of_other_names(
         if name not in named:
             words, examples = candidates.examine(name)
             if name in candidates.fitting:
-                columns.evidence[name], columns.examples[name] = words, examples
+                columns.evidence[name] = words
+                columns.examples[name] = examples
     return [*candidates.fitting]
 
 

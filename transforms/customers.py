@@ -147,7 +147,8 @@ def customers_part(
         rows, typed(price_lists, LISTED_PRICE_LISTS), gap
     )
     rows, numbers, findings = with_documents(rows, documents)
-    ids, is_listed = rows["customer_id"], ~rows["is_missing"]
+    ids = rows["customer_id"]
+    is_listed = ~rows["is_missing"]
     if not dates.is_unreadable:
         findings.append(unread_findings("customers", "created_at", "createdAt", dates, ids))
     counts = Counter(zone_unknown=dates.zone_count, unlisted=len(unlisted) if gap else 0)
@@ -195,7 +196,8 @@ def _with_price_lists(
     )
     key = canonical_id(rows["price_list_id"])
     own = look_up(key, lists, "key")
-    is_named, is_known = key.notna(), own["id"].notna()
+    is_named = key.notna()
+    is_known = own["id"].notna()
     is_listed = is_known & ~own["is_gone"].fillna(True)
     is_impossible = (key.str.fullmatch(_NUMBER) & ~key.str.fullmatch(_ID_NUMBER)).fillna(False)
     status = first_true(
@@ -232,8 +234,10 @@ def _with_price_lists(
 
 def _field_findings(rows: pd.DataFrame, as_of: datetime) -> list[pd.DataFrame]:
     """What is wrong with single fields of listed customers; `created_at` is null where it is unreadable."""
-    ids, is_listed = rows["customer_id"], ~rows["is_missing"]
-    born, code = rows["birthdate"], clean_text(rows["erp_code"])
+    ids = rows["customer_id"]
+    is_listed = ~rows["is_missing"]
+    born = rows["birthdate"]
+    code = clean_text(rows["erp_code"])
     today = as_of.astimezone(UTC).date()
     oldest = date(
         today.year - AGE_YEARS_MAX,

@@ -161,7 +161,8 @@ def find_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
                 partial(examine_fields, own),
                 proves_itself,
             )
-        rows, texts = rows[~fits], texts.filter(pa.array(~fits))
+        rows = rows[~fits]
+        texts = texts.filter(pa.array(~fits))
         if not len(rows):
             return
     is_number = _matches(texts, DIGITS)
@@ -198,7 +199,8 @@ def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
             at = _epoch_times(unit, parts.filter(pa.array(fits)))
             times = at[~is_stamp]
             span = int(times.min(initial=NO_SPAN[0])), int(times.max(initial=NO_SPAN[1]))
-            decide, read = partial(_decide_epoch, form), partial(_read_epoch, at, is_stamp)
+            decide = partial(_decide_epoch, form)
+            read = partial(_read_epoch, at, is_stamp)
             counts = Counter(texts=len(is_stamp), stamps=int(is_stamp.sum()))
             yield DateFamily(name, rows[fits], decide, read, counts.copy, span=span)
 
@@ -227,9 +229,8 @@ def _epoch_times(unit: int, parts: pa.StructArray) -> Ints:
 
 def _read_epoch(at: Ints, is_stamp: Bools, _: Form, span: Span) -> DateReading:
     least, greatest = span
-    is_among = (
-        (at >= least) & (at <= greatest) & (at < _STAMPS_FROM_US)
-    )  # a stamp is far from the times beside it
+    # a stamp is far from the times beside it
+    is_among = (at >= least) & (at <= greatest) & (at < _STAMPS_FROM_US)
     no = np.zeros(len(at), np.bool_)
     return DateReading(at, ~is_stamp | is_among, no, ~no, no)
 
@@ -351,10 +352,8 @@ def _dated(fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> DateRe
         part_numbers(fields, "second"),
     )
     if has_part(fields, "half"):
-        has_half, is_pm = (
-            is_written(fields, "half"),
-            is_written(fields, "half", "p") | is_written(fields, "half", "P"),
-        )
+        has_half = is_written(fields, "half")
+        is_pm = is_written(fields, "half", "p") | is_written(fields, "half", "P")
         real &= ~has_half | ((hour >= 1) & (hour <= 12))
         hour = np.where(has_half, hour % 12 + np.where(is_pm, 12, 0), hour)
     real &= (hour < 24) & (minute < 60) & (second < 60)

@@ -233,10 +233,12 @@ def read_dates(
         find_families(array(plain), given) if of_column.form not in (*UNREAD_FORMS, "empty") else ()
     )
     is_text, is_read, is_day, is_exact, endless = np.zeros((5, len(texts)), np.bool_)
-    is_text[given], at = True, np.zeros(len(texts), np.int64)
+    is_text[given] = True
+    at = np.zeros(len(texts), np.int64)
     doubled = np.full(len(texts), _NO_TIME, np.int64)
     for family in (one for one in families if one.name == of_column.family):
-        reading, rows = family.read(of_column.form, of_column.span), family.rows
+        reading = family.read(of_column.form, of_column.span)
+        rows = family.rows
         if timezone:
             doubled[rows] = _doubled(reading, timezone)
             reading = _localized(reading, timezone)
@@ -284,7 +286,8 @@ def _localized(reading: DateReading, timezone: str) -> DateReading:
         utc = utc.where(~is_day, _first_instants(local, timezone))
     utc = utc.tz_convert("UTC").as_unit("us")
     at, is_real = reading.at.copy(), reading.is_real.copy()
-    at[rows], is_real[rows] = utc.asi8, utc.notna()
+    at[rows] = utc.asi8
+    is_real[rows] = utc.notna()
     return replace(reading, at=at, is_real=is_real, has_offset=np.ones(len(at), np.bool_))
 
 

@@ -90,7 +90,8 @@ def with_documents(
         is_default=owned["is_default"].fillna(False),
         for_taxes=owned["for_taxes"].fillna(False),
     )
-    owner, size = owned["owner"].to_numpy(np.int64), len(rows)
+    owner = owned["owner"].to_numpy(np.int64)
+    size = len(rows)
     default = take_or_null(
         owned, default_row_per_owner(owner, owned["is_default"].to_numpy(np.bool_), size)
     )
@@ -102,7 +103,9 @@ def with_documents(
         counted = owner if where is None else owner[where.to_numpy(np.bool_)]
         return pd.Series(np.bincount(counted, minlength=size), rows.index)
 
-    total, defaults, taxes = count(), count(owned["is_default"]), count(owned["for_taxes"])
+    total = count()
+    defaults = count(owned["is_default"])
+    taxes = count(owned["for_taxes"])
     unnumbered = count(owned["number_key"].isna())
     cases = (
         ("document_default_missing", (total > 1) & (defaults == 0), total, " documents"),
@@ -111,7 +114,8 @@ def with_documents(
         ("document_tax_several", taxes > 1, taxes, " documents are for taxes"),
         ("document_number_missing", unnumbered > 0, unnumbered, " documents without a number"),
     )
-    ids, is_listed = rows["customer_id"], ~rows["is_missing"]
+    ids = rows["customer_id"]
+    is_listed = ~rows["is_missing"]
     findings = [
         rule_findings("customers", "document_missing", ids, (total == 0) & is_listed, "documents"),
     ]

@@ -139,7 +139,8 @@ class ExaminedColumns:
             is_related = related is None or related.search(one) is not None
             is_like = _is_like(kind, of_column, is_related=is_related)
             if count and is_like and count >= self.rules[field].share_min * rows:
-                self.evidence[one], self.examples[one] = words, of_column.examples
+                self.evidence[one] = words
+                self.examples[one] = of_column.examples
                 found.append(one)
         if related is not None:
             found.sort(key=lambda one: related.search(one) is None)

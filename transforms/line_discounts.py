@@ -92,7 +92,8 @@ def discount_question(
     shown = _shown(counts, compared)
     proposal, reason = _by_values(name, some)
     if shown and proposal not in shown:
-        proposal, reason = shown[0], ""
+        proposal = shown[0]
+        reason = ""
     is_proven = shown == [proposal]
     choices: list[Choice] = []
     for unit, meaning in _MEANINGS.items():

@@ -231,9 +231,8 @@ def texts_of(values: Column[Any]) -> Column[Any]:
     """A column of text, of numbers or of anything else as text; null where blank. Whole doubles have no exponent."""
     plain = array(values)
     if plain.type == MONEY:
-        text = pc.replace_substring_regex(
-            plain.cast(TEXT), r"(\.[0-9]*?)0+$", r"\1"
-        )  # has 9 decimals
+        # has 9 decimals
+        text = pc.replace_substring_regex(plain.cast(TEXT), r"(\.[0-9]*?)0+$", r"\1")
         plain = pc.if_else(pc.equal(plain, 0), "0", pc.replace_substring_regex(text, r"\.$", ""))
     if plain.type == _DOUBLE:
         is_whole = pc.and_(pc.equal(pc.floor(plain), plain), pc.less(pc.abs(plain), 2.0**53))

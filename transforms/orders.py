@@ -374,7 +374,8 @@ def orders_findings(
     counts: Counter[str], choice: FieldChoice, form: ColumnForm, gap: str
 ) -> pd.DataFrame:
     """What is wrong with the orders as a whole (`FINDINGS`), from the counts of all parts; see `orders_part`."""
-    findings, names = list[pd.DataFrame](), choice.fields.columns()
+    findings: list[pd.DataFrame] = []
+    names = choice.fields.columns()
     if unlisted := counts["unlisted"]:
         detail = f"{names['customer_id']} of {unlisted} orders: {gap}"
         findings.append(table_finding("orders", "customers_unproven", detail))
@@ -406,7 +407,9 @@ def _customer_findings(
     ours: pd.DataFrame, name: str, gap: str, counts: Counter[str]
 ) -> list[pd.DataFrame]:
     """Orders of no or of an unknown customer; those that a gap may explain are counted."""
-    ids, status, is_listed = ours["order_id"], ours["customer_status"], ~ours["is_missing"]
+    ids = ours["order_id"]
+    status = ours["customer_status"]
+    is_listed = ~ours["is_missing"]
     is_unknown = (status == "unknown") & is_listed
     is_absent = (is_unknown & ~ours["is_ambiguous"]).fillna(False)
     if gap:

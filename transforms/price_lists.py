@@ -140,7 +140,8 @@ def _ends(source: Ints) -> tuple[Ints, Ints]:
 
 
 def _chain_findings(rows: pd.DataFrame, coverage_gap: str) -> list[pd.DataFrame]:
-    listed, field = rows[~rows["is_missing"]], "sourcePriceListId"
+    listed = rows[~rows["is_missing"]]
+    field = "sourcePriceListId"
     is_broken = listed["chain_status"].isin(["orphan", "unknown"])
     broken = [
         rule_findings("price_lists", name, listed["price_list_id"], is_broken & where, field)
@@ -162,11 +163,9 @@ def _chain_findings(rows: pd.DataFrame, coverage_gap: str) -> list[pd.DataFrame]
 def _field_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """What is wrong with the fields of listed price lists."""
     rows = rows[~rows["is_missing"]]
-    ids, name, all_rows = (
-        rows["price_list_id"],
-        clean_text(rows["name"]),
-        rows["is_missing"].eq(False),
-    )
+    ids = rows["price_list_id"]
+    name = clean_text(rows["name"])
+    all_rows = rows["is_missing"].eq(False)
     contradicts = (clean_text(rows["adjustment_type"]).str.upper() == "NONE") & (
         rows["adjustment_value"] != 0
     )

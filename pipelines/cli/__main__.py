@@ -10,9 +10,8 @@ import signal
 
 def main() -> None:
     """Runs the command. Every way out has its exit code."""
-    is_default = (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )  # not if the parent ignores Ctrl-C
+    # not if the parent ignores Ctrl-C
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_default:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from orderbridge.pipelines.cli.main import main as run

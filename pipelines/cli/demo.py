@@ -115,10 +115,8 @@ def demo(folder: Path, *, opens_desk: bool = False) -> None:
                     )
             click.echo(f"\n── {title}\n$ orderbridge {shlex.join(words)}")
             sys.stdout.flush()
-            line, out = (
-                [sys.executable, "-m", "orderbridge.pipelines.cli", *words],
-                sys.stdout.fileno(),
-            )
+            line = [sys.executable, "-m", "orderbridge.pipelines.cli", *words]
+            out = sys.stdout.fileno()
             done = subprocess.run(  # noqa: S603  # our own command
                 line, cwd=folder, env=environment, stdout=out, stderr=out, check=False
             )

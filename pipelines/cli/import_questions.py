@@ -33,7 +33,8 @@ def ask(questions: Sequence[FileQuestion], texts: Texts) -> dict[str, str]:
     answers = _ask_columns(columns, texts) if columns else {}
     for one in questions:
         if one.topic == "passwords":
-            text, choices = texts("ask.passwords"), click.Choice(one.answers)
+            text = texts("ask.passwords")
+            choices = click.Choice(one.answers)
             answers[one.key] = click.prompt(text, type=choices, show_choices=False, err=True)
         elif one.topic == "totals":
             is_left_out = _confirm(_text(one, texts), texts, default=True)

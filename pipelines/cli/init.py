@@ -195,9 +195,8 @@ def _ask(setting: Setting, *, is_optional: bool) -> str:
     while True:
         question = f"{setting.key}: {setting.help}{later}"
         try:
-            if (
-                setting.is_secret and not sys.stdin.isatty()
-            ):  # getpass would warn, or read the terminal
+            # getpass would warn, or read the terminal
+            if setting.is_secret and not sys.stdin.isatty():
                 click.echo(f"{question}: ", nl=False, err=True)
                 answer = input().strip()
             else:

@@ -111,14 +111,12 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
     with disk_errors("the current folder", "It was removed: change to one that exists."):
         Path.cwd()
     os.umask(0o077)
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # idle threads of NumPy's linear algebra, not used here, spin
+    # idle threads of NumPy's linear algebra, not used here, spin
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import resource  # which Windows has not
 
-    resource.setrlimit(
-        resource.RLIMIT_CORE, (0, 0)
-    )  # no core file: the memory holds keys and passwords
+    # no core file: the memory holds keys and passwords
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     STOP.style = "auto"
     STOP.note = KEPT if context.invoked_subcommand in ("pull", "run") else ""
     if project is not None:
@@ -190,9 +188,8 @@ def main() -> None:
     except Exception as error:  # the last resort
         code, message, hint = describe_error(error)
         if STOP.signal:
-            code = _stopped(
-                error
-            )  # DuckDB turns the exception of a signal into a RuntimeError while a query runs
+            # DuckDB turns the exception of a signal into a RuntimeError while a query runs
+            code = _stopped(error)
         elif code == ExitCode.BUG:
             print_error(code, _internal_error(error))
         else:

@@ -78,7 +78,8 @@ def _numbers(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> f
             raise click.BadParameter(
                 f"{part!r} is not the number of an operation, such as 17 or 20-24"
             )
-        first, last = int(match[1]), int(match[2] or match[1])
+        first = int(match[1])
+        last = int(match[2] or match[1])
         if last - first > _RANGE_MAX:
             raise click.BadParameter(f"{part!r} is too long a range")
         numbers.update(range(first, last + 1))

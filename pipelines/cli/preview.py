@@ -314,12 +314,14 @@ def command(
     given = {name: value for name, value in options.items() if value is not None}
     if fill_short:
         given["short_rows"] = "fill"
-    read, used = ReadOptions(**given), None
+    read = ReadOptions(**given)
+    used = None
     if mapping is not None:
         from orderbridge.pipelines.mapping import load
 
         loaded = load(mapping)
-        read, used = replace(loaded.read_options, **given), loaded.used_columns
+        read = replace(loaded.read_options, **given)
+        used = loaded.used_columns
     finder = _WithoutPandas()
     sys.meta_path.insert(0, finder)
     click.get_current_context().call_on_close(lambda: sys.meta_path.remove(finder))

@@ -106,9 +106,8 @@ def start(*, sends_keys: bool = False) -> Reporter:
     reporter.attach()
     prepare_environment()
     check_project()
-    with suppress(
-        UsageError
-    ):  # a file that cannot be read is the error of the section that reads it
+    # a file that cannot be read is the error of the section that reads it
+    with suppress(UsageError):
         for name, setting in misspelt_names().items():
             LOG.warning("`%s` is not a setting and is not read. Did you mean `%s`?", name, setting)
     STOP.listen()

@@ -285,7 +285,8 @@ def agree(plan: Plan, examples: Sequence[str] = (), texts: Texts | None = None) 
     answers: tuple[str, ...] = (str(count),)
     question = texts("agree.type", count=count)
     if plan.manifest.environment == "sandbox":
-        question, answers = texts("agree.send"), _YES
+        question = texts("agree.send")
+        answers = _YES
     typed = click.prompt(f"{text}. {question}", default="", show_default=False, err=True)
     if typed.strip().casefold() not in answers:
         raise UsageError(

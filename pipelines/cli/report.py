@@ -25,7 +25,8 @@ def command(out: Path | None, lang: Language | None) -> None:
 
     out = out or project_file("report.html")
     data = report(out, shown_texts(lang).language)
-    findings, run_id = sum(row["findings"] for row in data.rows["findings"]), data.run["run_id"]
+    findings = sum(row["findings"] for row in data.rows["findings"])
+    run_id = data.run["run_id"]
     record = {"file": out, "run_id": run_id, "findings": findings}
     print_result(
         "report",

@@ -53,7 +53,8 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         table = open_input_table(file)
         proposed = propose(table.columns, kind, conflicts="leave", samples=sample(table))
         if proposed.unknown:
-            count, names = number(len(proposed.unknown), "column"), listed(proposed.unknown, escape)
+            count = number(len(proposed.unknown), "column")
+            names = listed(proposed.unknown, escape)
             # stdout is the mapping file
             click.echo(f"{count} without a field, to edit in the mapping file: {names}", err=True)
         text = to_toml(proposed)

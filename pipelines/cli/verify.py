@@ -84,7 +84,8 @@ def _difference_lines(result: VerifyResult, texts: Texts) -> list[str]:
     for name, count in result.fields.most_common():
         lines.append(f"{_INDENT}{texts('verify.field', count=count, field=name)}")
     if result.outcomes["missing"] and result.verdict != "complete":
-        verdict, kind = VERDICTS[result.verdict], texts(f"kinds.{result.kind}")
+        verdict = VERDICTS[result.verdict]
+        kind = texts(f"kinds.{result.kind}")
         lines.append(texts("verify.list", kind=kind, verdict=verdict))
     if result.file is not None and any(
         result.outcomes[name] for name in ("differs", "missing", "several")

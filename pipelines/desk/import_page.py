@@ -116,7 +116,8 @@ def shown_plan(document: Document) -> str:
 
 def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> ColumnsView:
     """The page of the columns of a file."""
-    page, error = None, list[str]()
+    page = None
+    error: list[str] = []
     try:
         page = columns_page(one, texts)
     except UsageError as problem:

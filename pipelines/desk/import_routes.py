@@ -95,7 +95,8 @@ class ImportRoutes:
     def upload(self, request: Request) -> Response:
         """Keeps a file that was dropped."""
         form: FormData = request.state.form
-        file, kind = dropped_file(form), field(form, "kind")
+        file = dropped_file(form)
+        kind = field(form, "kind")
         if file is None:
             return self._not_kept("upload.no_file")
         if not file.size:

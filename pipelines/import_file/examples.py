@@ -44,7 +44,9 @@ def _line(change: PlannedChange, texts: Texts) -> str:
 
 
 def _value(change: ValueChange, texts: Texts) -> str:
-    name, new, old = change.field, _text(change.new), _text(change.old)
+    name = change.field
+    new = _text(change.new)
+    old = _text(change.old)
     match change.how:
         case "again":
             return texts("example.again", field=name, value=new)

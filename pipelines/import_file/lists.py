@@ -55,7 +55,8 @@ def pull_list(
 def pull_reason(kind: KindName, name: str, max_age_h: float, texts: Texts) -> str | None:
     """Why a list has to be pulled: never read from this host, too long ago, or written since; None if not."""
     shown = texts(f"kinds.{kind}")
-    host, path = legacy_settings().base_url, warehouse_path()
+    host = legacy_settings().base_url
+    path = warehouse_path()
     read = None
     if path.exists():
         with open_warehouse(path) as warehouse:

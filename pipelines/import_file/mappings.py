@@ -96,7 +96,8 @@ def find_mapping(
             continue
         if not may_be and given.encoding is None:
             continue
-        named, used = columns & {*mapping.columns, *mapping.used_columns}, mapping.used_columns
+        named = columns & {*mapping.columns, *mapping.used_columns}
+        used = mapping.used_columns
         missing = [name for name in used if name not in columns]
         is_given = kept.is_symlink()  # it names what it uses; a proposed one every column
         if (is_given or len(named) >= _SHARE * len(columns)) and len(missing) <= _MISSING * len(
@@ -337,7 +338,8 @@ def allowed_lookups(mapping: Path, file: Path, lookups: Collection[Path]) -> tup
 
 def keep_given_mapping(kind: KindName, path: Path) -> None:
     """Links a mapping that a person gave from the folder of mappings, for the next file. Raises UsageError."""
-    target, folder = path.resolve(), mappings_folder().resolve()
+    target = path.resolve()
+    folder = mappings_folder().resolve()
     if target.parent == folder or (target.parent / MANIFEST_FILE).exists():
         return  # kept already, or that of a plan
     links = [

@@ -167,7 +167,8 @@ def line_outcomes(plan: Plan, texts: Texts) -> Iterator[tuple[int, LineOutcome]]
         differences[int(row["line"])].append(difference_words(row, texts))
     is_pushed = (plan.folder / RESULTS_FOLDER / f"{RESULT_FILES[0]}.csv").exists()
     for line, found in _pushed_lines(plan) if is_pushed else _planned_lines(plan):
-        field, code = "", found.code
+        field = ""
+        code = found.code
         own = reason_in(texts, found.words)
         words = "; ".join(filter(None, (own, *differences.get(line, ()))))
         if line in faulty:

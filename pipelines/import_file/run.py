@@ -299,7 +299,8 @@ class Import:
 
     def _make_mapping(self) -> None:
         """Makes a mapping for a file of other columns than before, and keeps it if it is complete."""
-        options, settings = self.options, legacy_settings()
+        options = self.options
+        settings = legacy_settings()
         kind, file = options.kind, options.file
         interview = self._interview(options.read_options, None)
         mapping = new_mapping(

@@ -227,7 +227,8 @@ class _Batch:
 
     def check_limits(self, body: Texts) -> None:
         """Validates the bodies that the columns do not prove valid."""
-        bindings, kind = self._bindings, self._bindings.mapping.kind
+        bindings = self._bindings
+        kind = self._bindings.mapping.kind
         rows = _where(pc.invert(pc.and_(self._is_proven(body), self._is_within)))
         members: list[dict[str, str | None]] = [{} for _ in rows]
         if rows and body:

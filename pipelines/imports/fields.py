@@ -127,9 +127,8 @@ def field_sources(mapping: Mapping) -> list[Source]:
             reading, detects = _reading(
                 target, column.formats.over(mapping.formats), trim=column.trim
             )
-            default = (
-                None if column.change else column.default
-            )  # of changes, it is 0, which is not sent
+            # of changes, it is 0, which is not sent
+            default = None if column.change else column.default
             sources.append(
                 Source(
                     target, reading, name, IN_FILE, detects, column.blank, default, column.change

@@ -52,7 +52,8 @@ def filled_down(
         The table; and by column the row that each cell is from. For a cell that stays empty, -1 - n, where row n is the
         first one that it could be from.
     """
-    places, origins = np.arange(table.num_rows), dict[str, Ints]()
+    places = np.arange(table.num_rows)
+    origins: dict[str, Ints] = {}
     for name in sorted(columns, key=lambda column: column not in within):
         begins = changes(table, () if name in within else within)
         first = np.maximum.accumulate(np.where(begins, places, 0))

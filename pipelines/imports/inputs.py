@@ -70,7 +70,8 @@ class Inputs:
         Raises:
             UsageError: the file cannot be read further.
         """
-        groups, torn = list[pa.Table](), list[int]()
+        groups: list[pa.Table] = []
+        torn: list[int] = []
         for table, skipped, rejected in prepared_lines(
             self.table, self.mapping, self._bindings.columns
         ):
@@ -146,14 +147,10 @@ class Inputs:
         """The inputs of groups of lines. A group that is not certainly complete is rejected."""
         names = self.mapping.group
         is_start = changes(lines, names)
-        starts, keys = (
-            np.flatnonzero(is_start),
-            group_keys(lines, names).filter(pa.array(is_start)).to_pylist(),
-        )
-        apart, torn_ones = (
-            scattered_keys(lines, names),
-            torn_groups(lines, is_start.cumsum() - 1, torn),
-        )
+        starts = np.flatnonzero(is_start)
+        keys = group_keys(lines, names).filter(pa.array(is_start)).to_pylist()
+        apart = scattered_keys(lines, names)
+        torn_ones = torn_groups(lines, is_start.cumsum() - 1, torn)
         reasons = (
             _NO_KEY
             if key is None

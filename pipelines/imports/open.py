@@ -322,7 +322,8 @@ def check_filled(
     missing = [name for name in names if name not in filled]
     if not missing:
         return
-    own, made = f"{file.stem}.toml", ""
+    own = f"{file.stem}.toml"
+    made = ""
     if mapping.path is None:
         made = (
             f"{_template(mapping.kind, file)} writes one, which --mapping {shlex.quote(own)} uses. "

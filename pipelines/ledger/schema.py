@@ -76,9 +76,8 @@ def create_tables(connection: sqlite3.Connection) -> None:
         _name_paths(connection, statements)
         _claim_records(connection)
     for statement in statements:
-        if (
-            _ADDED in statement
-        ):  # to ledgers of this version too: an older orderbridge does not miss it
+        # to ledgers of this version too: an older orderbridge does not miss it
+        if _ADDED in statement:
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")

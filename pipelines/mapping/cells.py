@@ -260,9 +260,8 @@ def dates(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
         *(pc.struct_field(parts, name) for name in ("y", "m", "d")), "-"
     )
     days = pc.strptime(iso, format="%Y-%m-%d", unit="s", error_is_null=True)
-    is_day = pc.equal(
-        pc.strftime(days, format="%Y-%m-%d"), iso
-    )  # 31 of February would be rolled over
+    # 31 of February would be rolled over
+    is_day = pc.equal(pc.strftime(days, format="%Y-%m-%d"), iso)
     wrong = pc.and_(pc.is_valid(texts), pc.invert(pc.fill_null(is_day, False)))
     return rejected(iso, wrong, "not_a_date")
 

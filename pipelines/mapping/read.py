@@ -301,9 +301,11 @@ def _mistake(error: dict[str, Any]) -> Mistake:
     key = tuple(str(part) for part in error["loc"])
     known: Collection[str]
     if key[0] == "columns" and len(key) > 2 and key[-1] not in _COLUMN:
-        known, name = _COLUMN, key[2]
+        known = _COLUMN
+        name = key[2]
     else:
-        known, name = _KEYS.get(key[0], _DOCUMENT) if len(key) > 1 else _DOCUMENT, key[-1]
+        known = _KEYS.get(key[0], _DOCUMENT) if len(key) > 1 else _DOCUMENT
+        name = key[-1]
     shown = " › ".join(key)
     if key == ("file", "header_rows"):
         return (

@@ -186,7 +186,8 @@ def known_organization(path: Path, settings: LegacySettings, ledger: Ledger) -> 
 
     try:
         with open_warehouse(path) as warehouse:
-            source, missing = read_source(warehouse), missing_attempts(warehouse, ledger)
+            source = read_source(warehouse)
+            missing = missing_attempts(warehouse, ledger)
     except UsageError as error:
         log.warning("%s; the plan does not name the organization that it is for", error.message)
         return None
@@ -251,9 +252,8 @@ def earlier_changes(
     if not repeated:
         return None
     own = [row for row in repeated if row[3] == plan.manifest.plan_id]
-    others = [
-        row for row in repeated if row[0] not in {row[0] for row in own}
-    ]  # this plan has not sent these
+    # this plan has not sent these
+    others = [row for row in repeated if row[0] not in {row[0] for row in own}]
     changed = others or own
     return EarlierChanges(len({row[0] for row in changed}), changed[-1][2], not others)
 

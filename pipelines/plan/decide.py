@@ -234,7 +234,8 @@ class CustomerDecider(Decider):
         for row, customers in self._alike_customers(inputs, at).items():
             known = likeness(_texts_of(inputs, row), customers, self.reviews())
             if known.customer is not None:
-                decided[row], found[row] = "exists_same", known.customer
+                decided[row] = "exists_same"
+                found[row] = known.customer
             elif known.open is not None:
                 held[row] = msgspec.structs.replace(known.open, line=lines[row].as_py())
         self.alike += held.values()
@@ -277,7 +278,8 @@ class CustomerDecider(Decider):
         for row in at.tolist():
             record_id = self.created_as(_texts_of(inputs, row))
             if record_id in known:
-                decided[row], found[row] = "exists_same", record_id
+                decided[row] = "exists_same"
+                found[row] = record_id
         return _with_columns(decisions, decided, found)
 
     def _without_accepted(

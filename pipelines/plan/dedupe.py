@@ -72,10 +72,9 @@ def partition(
     decider.prepare(tables)
     outcome_of_row = np.zeros(len(duplicates.first), np.int8)
     sent: list[pa.Array] = []
-    before, together = (
-        0,
-        8 if KINDS[inputs.kind].is_listed else 4,
-    )  # each decision prepares the platform's list
+    # each decision prepares the platform's list
+    before = 0
+    together = 8 if KINDS[inputs.kind].is_listed else 4
     with create_private(folder / OPERATIONS_FILE) as out:
         while tables:
             table = pa.concat_tables(tables[:together])
@@ -120,7 +119,8 @@ def _read(inputs: Inputs, outcomes: Outcomes) -> tuple[list[pa.Table], int]:
     """
     kind = KINDS[inputs.kind]
     pieces = _PARAMETER.split(kind.operation.path)
-    tables, lines = list[pa.Table](), 0
+    tables: list[pa.Table] = []
+    lines = 0
     for item in inputs:
         if isinstance(item, ReadyInputs):
             columns = dict(item.columns)
@@ -249,7 +249,8 @@ def _in_file(inputs: Inputs, key: str, one: dict[str, Any], other: dict[str, Any
     """The columns of a key, and those in which two inputs that share it differ; of what no column fills, the field."""
     columns = _columns_by_path(inputs)
     fields = {"lines", "path", *map(root_of, columns)}
-    keys, paths = key.split(", "), [*columns, *(name for name in one if name not in fields)]
+    keys = key.split(", ")
+    paths = [*columns, *(name for name in one if name not in fields)]
     differing = [
         path for path in paths if path not in keys and _value(one, path) != _value(other, path)
     ]

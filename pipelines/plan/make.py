@@ -246,9 +246,13 @@ class _PlanMaker:
         ledger: Ledger,
         organization: str | None,
     ) -> None:
-        self.options, self.settings, self.inputs, self.ledger = options, settings, inputs, ledger
+        self.options = options
+        self.settings = settings
+        self.inputs = inputs
+        self.ledger = ledger
         self.organization = organization
-        self.kind, self.confirmed = KINDS[options.kind], pa.table({})
+        self.kind = KINDS[options.kind]
+        self.confirmed = pa.table({})
         self.always: frozenset[str] | None = frozenset()
         self.increments = increment_fields(settings.semantics)
         self.statistics = PlanStatistics(notes=inputs.notes, notify=options.notify)
@@ -283,7 +287,8 @@ class _PlanMaker:
         return self.ledger.created_as(host, hashes)
 
     def _decider(self) -> Decider:
-        settings, mapping = self.settings, self.inputs.mapping
+        settings = self.settings
+        mapping = self.inputs.mapping
         is_sheet = self.options.file.suffix.casefold() == ".xlsx"
         dates = {one.name for one in self.kind.record.fields if one.type == "date"}
         country = reconcile_settings().country if self.kind.has_login else None
@@ -318,7 +323,8 @@ class _PlanMaker:
         decider = self.decider
         if not isinstance(decider, CustomerDecider):
             return
-        path, sha256 = os.path.realpath(self.options.file), self.inputs.table.sha256
+        path = os.path.realpath(self.options.file)
+        sha256 = self.inputs.table.sha256
         kept: dict[str, msgspec.Struct] = {}
         if decider.lost_zeros:
             is_held = pc.equal(lines["code"], ZEROS_LOST)

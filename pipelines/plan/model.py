@@ -216,7 +216,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         def changed(file: PlanFile) -> PlanFile:
             return msgspec.structs.replace(file, path=change(file.path))
 
-        mapping, lookups = self.mapping and changed(self.mapping), tuple(map(changed, self.lookups))
+        mapping = self.mapping and changed(self.mapping)
+        lookups = tuple(map(changed, self.lookups))
         return msgspec.structs.replace(
             self, input=changed(self.input), mapping=mapping, lookups=lookups
         )

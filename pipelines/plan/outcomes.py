@@ -133,9 +133,8 @@ def join_problems(parts: Sequence[str]) -> str:
 def reasons(table: pa.Table, outcome: str) -> list[Reason]:
     """The reasons for which lines were `rejected` or `skipped`, the most frequent first."""
     lines = table.filter(pc.equal(table["outcome"], outcome))
-    by = (
-        ["field", "code"] if outcome == "rejected" else ["words"]
-    )  # words of a reject may be about its line
+    # words of a reject may be about its line
+    by = ["field", "code"] if outcome == "rejected" else ["words"]
     aggregates = [("line", "list"), *((name, "first") for name in ("field", "code", "words"))]
     groups = lines.group_by(by, use_threads=False).aggregate(aggregates)
     found: dict[tuple[str, str, str], Reason] = {}

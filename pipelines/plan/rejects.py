@@ -105,7 +105,8 @@ class RejectsWriter:
 
     def _write_rows(self, out: CsvFile) -> None:
         """Writes the header, if the input has one, and the rows; keeps the codes that a spreadsheet would change."""
-        source, columns = self.table.format, self.columns
+        source = self.table.format
+        columns = self.columns
         writer = csv.writer(out, **_dialect(source))
         has_header = bool(source.header_lines)
         if has_header:
@@ -158,7 +159,8 @@ class RejectsWriter:
 
     def _cells(self, row: Row | RejectedRow, width: int) -> tuple[list[str], str]:
         """The cells to write, without a password, and a note if something was left out."""
-        columns, password = self.table.format.columns, self.mapping.password_column
+        columns = self.table.format.columns
+        password = self.mapping.password_column
         secret = columns.index(password) if password in columns else None
         if isinstance(row, RejectedRow) and (secret is not None or not row.cells):
             # its cells may be in other columns than their own, one of them a password; or they are unknown

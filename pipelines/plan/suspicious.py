@@ -99,7 +99,9 @@ class SuspiciousValues:
         is_sheet: bool = False,
         country: str | None = None,
     ) -> None:
-        self._increments, self._dates, self._is_sheet = increments, dates, is_sheet
+        self._increments = increments
+        self._dates = dates
+        self._is_sheet = is_sheet
         self._country = country
         self._reasons: dict[tuple[str, str], Reason] = {}
 

@@ -67,7 +67,8 @@ def _saved(warehouse: duckdb.DuckDBPyConnection) -> _SavedCursor | None:
         return None
     sql = f"SELECT is_newest_last, {', '.join(_OWNER + _POSITION)} FROM ops.order_cursor WHERE page_rows > 0"
     for is_newest_last, *values in warehouse.execute(sql).fetchall():
-        owner, position = values[: len(_OWNER)], values[len(_OWNER) :]
+        owner = values[: len(_OWNER)]
+        position = values[len(_OWNER) :]
         return _SavedCursor(
             CursorPosition(*position), dict(zip(_OWNER, owner, strict=True)), is_newest_last
         )
@@ -147,7 +148,8 @@ class OrderTail:
             try:
                 return read(self._saved.position)
             except TailMismatch as mismatch:
-                reason, observed = str(mismatch), mismatch.observed
+                reason = str(mismatch)
+                observed = mismatch.observed
         result = read(None)
         result.evidence.insert(0, f"read whole: {reason}")
         if observed:
@@ -205,7 +207,8 @@ def _is_newest_last(
     if len(walked.files[ORDER.name]) != 1:
         return None  # rows of several sweeps are in no sequence
     ((path, rows),) = walked.files[ORDER.name]
-    new, known = counts.new, rows - counts.new
+    new = counts.new
+    known = rows - counts.new
     if new:
         values = {"path": str(path), "first": known}
         if build.execute(_KNOWN_AMONG_LAST, values).fetchall() != [(0,)]:

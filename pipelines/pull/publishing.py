@@ -255,7 +255,8 @@ class Publication:
                 list of another organization or environment was read.
             CoverageError: no list was merged, or a list was held back and `require_complete` is set.
         """
-        result, connection = self.result, self._opened()
+        result = self.result
+        connection = self._opened()
         change_settings(connection, self._settings_before)
         at = max(walked.ended_at for walked in result.lists if walked.error is None)
         source = replace(self.targets.source, organization=organization)

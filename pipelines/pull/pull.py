@@ -46,7 +46,8 @@ def pull(
         AccessError, PlatformError: no list could be walked.
         CoverageError: `require_complete` is set, and a list is not complete. In every case the old file is unchanged.
     """
-    run, stop = WarehouseRun(options.command), stop or threading.Event()
+    run = WarehouseRun(options.command)
+    stop = stop or threading.Event()
     result = PullResult(run.run_id, run.build.path)
     with run.preparation():
         names = tuple(dict.fromkeys([*options.resources, *options.refresh]))
@@ -111,7 +112,8 @@ def _read_published(
         check_source(warehouse, targets.source, names if is_accepted else None)
         if tail is not None:
             tail.find_start(warehouse, run.started_at)
-        folder, refresh = run.build.run_folder, options.refresh
+        folder = run.build.run_folder
+        refresh = options.refresh
         return {
             name: known_list(warehouse, name, folder, is_refreshed=name in refresh)
             for name in names

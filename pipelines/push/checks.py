@@ -147,7 +147,8 @@ def describe_plan(plan: Plan, texts: Texts | None = None) -> str:
     """What a push of the plan would send, and what it would not: of one that was begun, what is left."""
     texts = texts or english()
     manifest = plan.manifest
-    count, (left, doubts) = manifest.operations, operations_left(plan)
+    count = manifest.operations
+    left, doubts = operations_left(plan)
     what = texts(f"noun.{plan.kind}", count=count)
     if KINDS[plan.kind].is_update:  # a variant may need two requests
         requests = texts("noun.requests", count=count)
@@ -177,7 +178,8 @@ def _rest(manifest: Manifest, texts: Texts) -> str:
 
 def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
     """Requires the number of operations for production, and an agreement elsewhere. Raises UsageError without it."""
-    manifest, text = plan.manifest, describe_plan(plan)
+    manifest = plan.manifest
+    text = describe_plan(plan)
     if confirm is not None and confirm != manifest.operations:
         raise UsageError(
             f"--confirm {confirm} is not the number of operations: {text}", "Read summary.md again."
@@ -193,10 +195,8 @@ def check_current(plan: Plan, ledger: Ledger) -> None:
     manifest = plan.manifest
     if manifest.replaces is None or ledger.pushes(manifest.plan_id) is not None:
         return
-    confirmed, increments = (
-        confirmed_fields(ledger, manifest.host),
-        increment_fields(manifest.semantics),
-    )
+    confirmed = confirmed_fields(ledger, manifest.host)
+    increments = increment_fields(manifest.semantics)
     if manifest.replaces != replaced_sha256(confirmed, increments, plan.folder):
         raise UsageError(
             "another push has changed fields that this plan changes, after it was made",

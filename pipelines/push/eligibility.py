@@ -220,7 +220,8 @@ def withhold_changed(ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld
 
 def due_doubts(plan: Plan, ledger: PlanLedger, rules: PushRules) -> list[Doubt]:
     """The creates in doubt that have settled: of this plan, of orphans, and those that keep operations waiting."""
-    settled, planned = ledger.now() - rules.settle_s, ledger.ids("planned")
+    settled = ledger.now() - rules.settle_s
+    planned = ledger.ids("planned")
     claims = (
         claim
         for number, others in _claims(ledger, rules).items()
@@ -403,7 +404,8 @@ class UnsettledUpdates:
     """
 
     def __init__(self, ledger: PlanLedger, rules: PushRules) -> None:
-        self._since, self._rules = ledger.now() - rules.settle_s, rules
+        self._since = ledger.now() - rules.settle_s
+        self._rules = rules
         self._plan_id, self._folder = ledger.plan_id, ledger.folder
         self._updates: dict[str, list[UnsettledUpdate]] = defaultdict(list)
         for update in ledger.unsettled(self._since):
@@ -412,7 +414,8 @@ class UnsettledUpdates:
     def add(self, operation: PlannedOperation) -> None:
         """From now on, an update of this push that is in doubt blocks others on the same fields."""
         if operation.method == "PATCH":
-            fields, path = frozenset(operation.body), operation.path
+            fields = frozenset(operation.body)
+            path = operation.path
             update = UnsettledUpdate(
                 self._plan_id, self._folder, operation.id, path, fields, True, False, math.inf
             )

@@ -152,7 +152,8 @@ def keys_in_row(row: bytes) -> tuple[set[Key], bool]:
         ]
         is_certain = all(type(value) is str and "\0" not in value for _, value in members)
     except InvalidRow:
-        members, is_certain = list(_lenient_members(row)), False
+        members = list(_lenient_members(row))
+        is_certain = False
     texts = [
         (name, canonical(value) if isinstance(value, Number) else value) for name, value in members
     ]
@@ -186,7 +187,8 @@ def matching_rows(
     record: Record = CUSTOMER,
 ) -> dict[str, dict[str, Any]]:
     """Records with one of the ids, or keys of customers, by id, in the interface's field names, without documents."""
-    matches, key = dict[str, dict[str, Any]](), snake(record.key)
+    matches: dict[str, dict[str, Any]] = {}
+    key = snake(record.key)
     columns = {snake(f.name): f.name for f in record.fields if not f.fields}
     for table in tables:
         places = {
@@ -270,9 +272,8 @@ def _is_equal(name: str, sent: object, actual: object) -> bool:
             _is_equal(inner, value, actual.get(inner)) for inner, value in sent.items()
         )
     if isinstance(sent, list):
-        found = (
-            json.loads(actual) if isinstance(actual, str) else actual
-        )  # of values: JSON text in its column
+        # of values: JSON text in its column
+        found = json.loads(actual) if isinstance(actual, str) else actual
         items = found if isinstance(found, list) else []
         return len(items) == len(sent) and all(map(_is_equal, [name] * len(sent), sent, items))
     if isinstance(sent, bool) or actual is None:

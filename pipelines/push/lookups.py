@@ -106,7 +106,8 @@ class SoughtKeys(Container[Key]):
         ]
         self._keys = {*own, *any_spelling(own), *more}
         self._hashes = {key for doubt in doubts for key in doubt.hashes}
-        self._salt, self._host = ledger.salt, host
+        self._salt = ledger.salt
+        self._host = host
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys or bool(self._hashes and self._hashes & self.hashes(key))
@@ -141,7 +142,9 @@ def look_up(
         The change of state; or why the doubt remains; None if the customer is absent: it was not created. One that is
         absent and was refused is rejected: it is never sent again by itself.
     """
-    row, operation, keys = doubt.row, doubt.operation, sought.keys_of(doubt, listing)
+    row = doubt.row
+    operation = doubt.operation
+    keys = sought.keys_of(doubt, listing)
     conflict = StateChange(row.id, "conflict", row.status, row.code, row.request_id)
 
     if any(key in listing.quarantined_keys for key in keys):
@@ -152,7 +155,8 @@ def look_up(
         words = f"the platform has {len(matches)} customers with its erpCode, email or loginCode"
         return conflict._replace(words=words)
     if matches:
-        found, more = matches[0], " by its keys; the plan is gone, so no value was compared"
+        found = matches[0]
+        more = " by its keys; the plan is gone, so no value was compared"
         if operation is not None:
             differing = differing_fields(operation.body, found, country)
             spelt = [
@@ -190,9 +194,8 @@ def look_up(
 
 def not_created(doubt: Doubt) -> StateChange:
     """The end of a doubt of another plan about what is absent: that plan shall not send it again by itself."""
-    to: State = (
-        "planned" if doubt.operation is None else "abandoned"
-    )  # a lost plan sends nothing until it is made anew
+    # a lost plan sends nothing until it is made anew
+    to: State = "planned" if doubt.operation is None else "abandoned"
     return StateChange(doubt.row.id, to, doubt.row.status, words=_ABSENT, clear=True)
 
 

@@ -40,7 +40,9 @@ class Pace:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.gap_s = 1.0 / rate if rate else 0.0
-        self._policy, self._stop, self._clock = policy, stop, clock
+        self._policy = policy
+        self._stop = stop
+        self._clock = clock
         self._lock = threading.Lock()
         self._next_at = clock()
         self._round_began = 0.0

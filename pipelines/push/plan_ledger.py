@@ -82,7 +82,8 @@ class PlanLedger:
     """A recorded plan's part of a ledger, which nobody else uses."""
 
     def __init__(self, ledger: Ledger, plan_id: str) -> None:
-        self.ledger, self.plan_id = ledger, plan_id
+        self.ledger = ledger
+        self.plan_id = plan_id
         sql = "SELECT plan, host, folder, kind FROM plans WHERE plan_id = ?"
         self._plan, self.host, self.folder, kind = ledger.connection.execute(
             sql, [plan_id]
@@ -96,7 +97,9 @@ class PlanLedger:
         Raises:
             UsageError: the ledger has a different plan with this id: this one was changed since it was pushed.
         """
-        manifest, folder, clock = plan.manifest, str(plan.folder), ledger.clock
+        manifest = plan.manifest
+        folder = str(plan.folder)
+        clock = ledger.clock
         host = ledger.host_name(manifest.host)
         with ledger.transaction() as connection:
             sql = "SELECT operations_sha256, host FROM plans WHERE plan_id = ?"
@@ -356,7 +359,8 @@ class PlanLedger:
 
 def _insert(ledger: Ledger, number: int, plan: Plan, at: float) -> None:
     """Inserts the operations: of a body only the names of an update's fields, of a create hashes of its keys."""
-    kind, wall_at = KINDS[plan.kind], ledger.clock.wall_time(at)
+    kind = KINDS[plan.kind]
+    wall_at = ledger.clock.wall_time(at)
     host = ledger.host_name(plan.manifest.host)
     claims: list[tuple[str, bytes, int, int]] = []
 

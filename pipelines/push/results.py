@@ -88,7 +88,8 @@ def check_writable(folder: Path) -> None:
     """Checks that results can be written, and restores those that a killed push was replacing. Raises UsageError."""
     with _writing(folder):
         _new_folder(folder).rmdir()
-        final, old = folder / RESULTS_FOLDER, _old_folder(folder)
+        final = folder / RESULTS_FOLDER
+        old = _old_folder(folder)
         if old.exists() and not final.exists():
             old.rename(final)
 
@@ -181,7 +182,8 @@ class ResultsWriter:
                 raise BridgeError(
                     f"the input has {plan.manifest.lines} lines, the results have {counts.total()}"
                 )
-            final, old = plan.folder / RESULTS_FOLDER, _old_folder(plan.folder)
+            final = plan.folder / RESULTS_FOLDER
+            old = _old_folder(plan.folder)
             shutil.rmtree(old, ignore_errors=True)
             if final.exists():
                 final.rename(old)
@@ -255,7 +257,8 @@ class ResultsWriter:
         outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
         code = row.code
         if row.state == "abandoned" and code in ENDS:
-            outcome, code = code, ""
+            outcome = code
+            code = ""
         is_open = row.state in ("in_flight", "in_doubt", "conflict")
         withheld = self.withheld.get(row.id) if row.state in ("planned", "in_doubt") else None
         if withheld is not None and row.state == "planned":
@@ -307,9 +310,8 @@ class ResultsWriter:
 
 
 def _unsent_result(line: LineResult) -> _Result:
-    is_named = not line.field or line.words.startswith(
-        f"{line.field}: "
-    )  # a column may have the field's name
+    # a column may have the field's name
+    is_named = not line.field or line.words.startswith(f"{line.field}: ")
     words = line.words if is_named or not line.words else f"{line.field}: {line.words}"
     return _Result(FILE_OF[line.outcome], line.outcome, ("", "", "", "", line.code, words, ""))
 

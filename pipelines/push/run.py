@@ -194,7 +194,9 @@ class _PushRun:
 
     def __post_init__(self) -> None:
         self.plan = self.result.plan
-        options, manifest, self.kind = self.options, self.plan.manifest, KINDS[self.plan.kind]
+        options = self.options
+        manifest = self.plan.manifest
+        self.kind = KINDS[self.plan.kind]
         has_ended = self.ledger.counts().keys() <= set(FINAL_STATES)
         self.has_open = not has_ended or self._may_look_up()
         self.rules = PushRules(
@@ -402,7 +404,8 @@ class _PushRun:
                         return  # the next round sends the rest
                     yield SendTask(op, self.rules.is_repeatable(op), repeats.pop(op.id, None))
 
-        result, probes = SendResult(), 0
+        result = SendResult()
+        probes = 0
         fresh = [to_send - set(repeats) - after]
         while True:
             loop = SendLoop(

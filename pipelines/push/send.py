@@ -247,7 +247,9 @@ class SendLoop:
         """The change of state that an outcome makes; also what it means for the tasks that follow."""
         if completed.error is not None:
             raise completed.error
-        task, outcome, operation = completed.task, completed.outcome, completed.task.operation
+        task = completed.task
+        outcome = completed.outcome
+        operation = completed.task.operation
         is_doubted = task.is_repeatable and task.earlier is not None
         change = classify(operation, outcome, is_doubted, now, self._decisive_status(task, now))
         if task.earlier is not None and is_doubted and not may_have_happened(outcome):

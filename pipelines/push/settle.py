@@ -109,11 +109,9 @@ def settle(
         UsageError: an unknown plan, an answer about what is not in doubt. AccessError, PlatformError, Stopped: the
             customers could not be read; what was answered is kept.
     """
-    hooks, dependencies, legacy = (
-        hooks or PushHooks(),
-        dependencies or PushDependencies(),
-        legacy_settings(),
-    )
+    hooks = hooks or PushHooks()
+    dependencies = dependencies or PushDependencies()
+    legacy = legacy_settings()
     path, result = ledger_path(), SettleResult()
     check_settle_s(settle_s, legacy)
     with (

@@ -227,11 +227,12 @@ def _keep_ids(plan: Plan, found: Mapping[int, str]) -> None:
     if not found:
         return
     path = ledger_path()
+    # while another push has the ledger, the ids are kept the next time
     with (
         suppress(LockedError),
         ledger_lock(path),
         Ledger.open(path) as ledger,
-    ):  # else the next time
+    ):
         PlanLedger(ledger, plan.manifest.plan_id).keep_ids(found)
 
 

@@ -80,7 +80,8 @@ def _json_entries(text: bytes, path: str) -> Iterator[Mapping[str, str]]:
         raise UsageError(f"{path}: not an array of objects", _HINT)
     for number, entry in enumerate(document, 1):
         fields = entry if isinstance(entry, dict) else {}
-        question, answer = fields.get("question", fields.get("id")), fields.get("answer", "")
+        question = fields.get("question", fields.get("id"))
+        answer = fields.get("answer", "")
         if not isinstance(question, str) or not isinstance(answer, str):
             raise UsageError(
                 f"{path}, entry {number}: `question` and `answer` are texts", "Correct the entry."

@@ -76,7 +76,8 @@ class Platforms:
 
     def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
         """See `QuestionKind`."""
-        host, path = legacy_settings().base_url, ledger_path()
+        host = legacy_settings().base_url
+        path = ledger_path()
         others = {question_about(other): other for other in _undecided()}
         with ledger_lock(path), Ledger.open(path) as ledger:
             for one in answers:

@@ -154,7 +154,8 @@ def _numbers(text: str) -> set[int]:
             raise UsageError(
                 f"{part!r} is not the number of a request", "Name them as write:PLAN/17,20-24."
             )
-        first, last = int(match[1]), int(match[2] or match[1])
+        first = int(match[1])
+        last = int(match[2] or match[1])
         if last - first > _RANGE_MAX:
             raise UsageError(f"{part!r} is too long a range", "Name fewer at once.")
         numbers.update(range(first, last + 1))

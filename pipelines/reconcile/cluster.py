@@ -61,9 +61,8 @@ class Cluster:
                 "--scheduler requires Dask, which is not installed",
                 f"Install it: {install_command('dask', 'distributed')}",
             ) from None
-        logging.getLogger("distributed").setLevel(
-            logging.CRITICAL
-        )  # what fails is reported by an error
+        # what fails is reported by an error
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
         with warnings.catch_warnings(record=True) as mismatches:
             warnings.simplefilter("always")
             try:  # a client that never connected could not be closed

@@ -39,7 +39,8 @@ def reconcile_customers(
     tables: Parts, price_lists: pd.DataFrame, context: DateContext, coverage_gap: str = ""
 ) -> ReadDates:
     """Makes `reconciled.customers`; the other arguments are those of `customers_part`. Returns how dates were read."""
-    source, dates = tables.numbered("customers"), DateEvidence(context.order)
+    source = tables.numbered("customers")
+    dates = DateEvidence(context.order)
     for part in tables.read({source: "created_at"}):
         dates.add(part["created_at"])
     form = dates.form()

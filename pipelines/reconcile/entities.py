@@ -178,7 +178,8 @@ def _price_lists(inputs: StepInputs) -> Entity:
 
 
 def _orders(inputs: StepInputs) -> Entity:
-    build, answers = inputs.build, inputs.questions.answers
+    build = inputs.build
+    answers = inputs.questions.answers
     lines = lines_question(build, answers.get(LINES))
     if lines is not None:
         inputs.lines = lines.value

@@ -202,8 +202,10 @@ def _read_lines(file: _File) -> tuple[pd.DataFrame, dict[int, str], int, pa.Tabl
     """The rows, `refused` and `skipped` as in `ErpCustomers`; the columns of the mapping's groups, and `_line`."""
     mapping, sources = file.mapping, file.sources
     schema = pa.schema([*((name, TEXT) for name in sources), (LINE_COLUMN, BIGINT)])
-    parts, groups, skipped = [schema.empty_table()], list[pa.Table](), 0
-    refused = dict[int, str]()
+    parts = [schema.empty_table()]
+    groups: list[pa.Table] = []
+    skipped = 0
+    refused: dict[int, str] = {}
     texts = {name for lookup in mapping.lookups for name in lookup.match}
     texts |= {source.column for source in sources.values() if source.lookup == IN_FILE}
     rules = dict.fromkeys(file.used, CellRules()) | dict.fromkeys(texts, CellRules(is_text=True))
@@ -305,7 +307,8 @@ def _first_of_groups(
     takes one for the group (`single`), as a plan reads them: these groups have no row.
     """
     starts = changes(keys, names) | blank_lines(keys, names)
-    groups, size = starts.cumsum() - 1, int(starts.sum())
+    groups = starts.cumsum() - 1
+    size = int(starts.sum())
     texts = to_arrow(
         rows, dict.fromkeys((name for name in ERP_COLUMNS.values() if name in rows), TEXT)
     )

@@ -114,7 +114,8 @@ def _documents(build: duckdb.DuckDBPyConnection, history: History) -> str:
     DuckDB holds lists that it makes in memory, so they are made in parts. Returns how it reads them.
     """
     ((rows,),) = build.execute(f"SELECT count(*) FROM {history.documents}").fetchall()
-    parts, name = rows // DOCUMENTS_IN_MEMORY + 1, folder_of(build) / uuid4().hex
+    parts = rows // DOCUMENTS_IN_MEMORY + 1
+    name = folder_of(build) / uuid4().hex
     documents = f"to_json(list_sort(list(struct_pack({', '.join(f'{c} := {c}' for c in _DOCUMENT)}))))::VARCHAR"
     for part in range(parts):
         build.execute(

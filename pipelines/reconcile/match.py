@@ -156,7 +156,8 @@ def match_lines(
     del ours, theirs
     count = (len(lines) + customers + papers) // ROWS_PER_BUCKET + 1
     files = {name: RowFile(folder_of(build), columns) for name, (columns, *_) in _TABLES.items()}
-    findings, codes = [rule_findings(LINE_ENTITY, "line_repeated", repeated)], []
+    findings = [rule_findings(LINE_ENTITY, "line_repeated", repeated)]
+    codes = []
     left = _LeftRows([], [])
     for part in tables.map_tasks(
         partial(_match_bucket, notation=notation), _buckets(tables, lines, candidates, count)
@@ -275,10 +276,10 @@ def _buckets(
     tables: Parts, lines: pd.DataFrame, candidates: Candidates, count: int
 ) -> Iterator[_Bucket]:
     """The rows of each bucket, and their candidates."""
-    build, (of_lines, of_customers) = tables.build, buckets(candidates, count)
-    place = np.argsort(
-        np.argsort(of_customers, kind="stable")
-    )  # sorts in less time than bucket and id
+    build = tables.build
+    of_lines, of_customers = buckets(candidates, count)
+    # sorts in less time than bucket and id
+    place = np.argsort(np.argsort(of_customers, kind="stable"))
     with tables.given("bucket_of", pd.DataFrame({"bucket": of_customers, "place": place})):
         for side, (columns, source) in _SIDES.items():
             build.execute(

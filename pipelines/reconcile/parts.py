@@ -52,9 +52,8 @@ class RowFile:
 
     def __init__(self, folder: Path, schema: Schema) -> None:
         self._schema = schema
-        self._path = (
-            folder / f"{uuid4().hex}.parquet"
-        )  # DuckDB keeps what it knows of a file by its name
+        # DuckDB keeps what it knows of a file by its name
+        self._path = folder / f"{uuid4().hex}.parquet"
         self._writer = pq.ParquetWriter(
             self._path, pa.schema(list(schema.items())), compression="lz4"
         )

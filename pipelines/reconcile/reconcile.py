@@ -141,9 +141,8 @@ class ReconcileResult:
             severity in looked_at and rule != "line_refused"
             for _, rule, severity, _ in self.findings
         ):
-            return (
-                ExitCode.FINDINGS
-            )  # a rejected line is a finding too, and has an exit code of its own
+            # a rejected line is a finding too, and has an exit code of its own
+            return ExitCode.FINDINGS
         return ExitCode.REJECTED if self._has_rejected_lines() else 0
 
     def _has_rejected_lines(self) -> bool:
@@ -199,7 +198,8 @@ class Reconciling:
         settings: ReconcileSettings | None = None,
         fail_on: FailOn = "error",
     ) -> None:
-        files, self._fail_on = files or ErpFiles(), fail_on
+        files = files or ErpFiles()
+        self._fail_on = fail_on
         self._forget = files.forget
         self._erp_file = files.customers
         self._answers = RunAnswers.read()
@@ -292,7 +292,8 @@ class Reconciling:
         ((earlier,),) = build.execute(_RECONCILED_BEFORE, [run_id]).fetchall()
         result.is_first = not earlier
         result.never_read = [name for name in LISTS if name not in inputs.reads]
-        findings, observed = inputs.findings, []
+        findings = inputs.findings
+        observed = []
         read: dict[str, ReadDates] = {}
         for name, step in STEPS.items():
             steps.info("reconciling %s", name, extra={"phase": "reconcile"})
@@ -335,7 +336,8 @@ class Reconciling:
         result.rows["exceptions"], result.accepted = record_findings(
             build, run_id, at, written, accepted, result.new_rules
         )
-        result.findings, result.new = build.execute(_FINDINGS).fetchall(), new_findings(build)
+        result.findings = build.execute(_FINDINGS).fetchall()
+        result.new = new_findings(build)
         result.new_questions = [one.id for one in questions.record(build, run_id, at)]
         result.questions = [one for one in questions.decided if one.is_asked]
         observed += [
@@ -413,7 +415,8 @@ def _record_entity(
     """
     if entity.table is not None:
         replace(inputs.build, name, entity.table)
-    rows, errors = inputs.row_count(f"reconciled.{name}"), inputs.findings.errors - found_before[1]
+    rows = inputs.row_count(f"reconciled.{name}")
+    errors = inputs.findings.errors - found_before[1]
     raw_rows = inputs.row_count(f"raw.{name}") if entity.raw_rows is None else entity.raw_rows
     if not raw_rows - errors <= rows <= raw_rows:
         raise BridgeError(

@@ -73,7 +73,8 @@ def write_erp_result(out: Path, files: ErpFiles) -> None:
         sheet.set_column(0, len(COLUMNS) - 1, 18, text)
         sheet.freeze_panes(1, 0)
         write_row(sheet, 0, COLUMNS, [head] * len(COLUMNS))
-        texts_of, at = _rejected_rows(warehouse.execute(_REJECTED).fetchall(), files), 0
+        texts_of = _rejected_rows(warehouse.execute(_REJECTED).fetchall(), files)
+        at = 0
         rows = warehouse.execute(_ROWS)
         while part := rows.fetchmany(10_000):
             if at + len(part) > ROWS_MAX:

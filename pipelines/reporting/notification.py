@@ -84,7 +84,8 @@ def notify_import(
     """
     if settings.on == "problems" and code == ExitCode.DONE:
         return
-    kind, error = result.plan.kind, result.push.error or result.error
+    kind = result.plan.kind
+    error = result.push.error or result.error
     meaning = (ExitCode.STOPPED if code > 128 else ExitCode(code)).meaning
     headline = Headline(f"orderbridge import {kind}: {meaning} (exit code {int(code)})", todo)
     text = [*headline.lines, *map(str.strip, lines)]
@@ -111,7 +112,8 @@ def _failure(
     exit_code = signal_code(code)
     if command == "import" and exit_code == ExitCode.USAGE:
         # columns that it names may be cells of a file without a header
-        message, hint = ExitCode.USAGE.meaning, "Its output says what to do."
+        message = ExitCode.USAGE.meaning
+        hint = "Its output says what to do."
         todo = hint
     published = was_published(error)
     failed = "the warehouse was published, but what follows failed" if published else "failed"
@@ -132,7 +134,8 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
     with open_warehouse(pulled.path) as warehouse:
         news = [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
         new = new_findings(warehouse) if reconciled else []
-        reads, organization = last_reads(warehouse), read_source(warehouse).organization
+        reads = last_reads(warehouse)
+        organization = read_source(warehouse).organization
     summary: dict[str, Any] = {
         "organization": organization,
         "run_id": pulled.run_id,

@@ -169,7 +169,9 @@ def _age(duration: timedelta, texts: ReportTexts) -> str:
 
 def _charts(data: ReportData, texts: ReportTexts) -> dict[str, list[TimeChart]]:
     """Charts of orders and revenue: of the last days, and by day, month or year."""
-    first, today, rows = data.run["first_day"], data.run["today"], data.rows
+    first = data.run["first_day"]
+    today = data.run["today"]
+    rows = data.rows
     recent = [row for row in rows["order_days"] if first <= row["day"] <= today]
     counts: Counter[date] = Counter()
     for row in rows["order_days"]:

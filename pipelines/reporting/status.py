@@ -124,10 +124,8 @@ def read_status(
     status.removable_plans = removable_plans(open_ids | needed, status.at)
     holder, is_running = lock_holder(lock_file(path))
     status.running, status.killed = (holder, "") if is_running else ("", holder)
-    status.failure, status.destination_failure = (
-        failures.read(path),
-        failures.read(path, is_destination=True),
-    )
+    status.failure = failures.read(path)
+    status.destination_failure = failures.read(path, is_destination=True)
     has_other = status.failure or status.open_plans or status.removable_plans or is_running
     if path.exists() or not has_other:
         _read_warehouse(path, status)

@@ -111,9 +111,8 @@ def name_column(column: str, otherwise: str | None = None) -> Callable[[dict[str
         if row[column] is None:
             return otherwise
         text = label(row[column]).replace(" %", "\N{NO-BREAK SPACE}%")
-        return tag(
-            '<bdi class="{}">{}</bdi>', "" if " " in text else "short", text
-        )  # no code is broken at a hyphen
+        # no code is broken at a hyphen
+        return tag('<bdi class="{}">{}</bdi>', "" if " " in text else "short", text)
 
     return name
 

@@ -125,7 +125,8 @@ class Accepted:
 
     def accepted_sql(self, findings: str) -> str:
         """Whether a finding of a table (SQL) is accepted, as SQL; one of `COMPARED` never is."""
-        wanted, limited = dict[str, list[str]](), ["false"]
+        wanted: dict[str, list[str]] = {}
+        limited = ["false"]
         for one in self._all:
             if one.up_to is not None:
                 about = one.about_sql

@@ -289,9 +289,8 @@ class Build:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(f"SET temp_directory = {sql_text(self.run_folder / 'spill')}")
         connection.execute(f"SET allowed_directories = [{sql_text(self.run_folder)}]")
-        connection.execute(
-            "SET allowed_paths = $1", [[str(self.path), str(_wal(self.path))]]
-        )  # for `warn_of_writer`
+        # for `warn_of_writer`
+        connection.execute("SET allowed_paths = $1", [[str(self.path), str(_wal(self.path))]])
         connection.execute("SET enable_external_access = false")
         return connection
 

@@ -109,7 +109,8 @@ def declared_kinds(resource: str) -> KeptKinds:
     Raises:
         UsageError: the file is not valid, or others can write to it; the message names the field.
     """
-    path, declared = declared_file(resource), dict[str, KeptKind]()
+    path = declared_file(resource)
+    declared: dict[str, KeptKind] = {}
     check_private(path)
     for key, value in read_toml(path).items():
         try:
@@ -220,7 +221,8 @@ def kept_kinds(
     """
     if is_refreshed or "field_kinds" not in table_names(warehouse, "ops"):
         return declared_kinds(resource)
-    accepted, names = Accepted.read(datetime.now(UTC)), field_names(warehouse, resource)
+    accepted = Accepted.read(datetime.now(UTC))
+    names = field_names(warehouse, resource)
     known = {
         path: KeptKind(kind, values, None, objects)
         for path, kind, values, decided_at, objects, _ in warehouse.execute(

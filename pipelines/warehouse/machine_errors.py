@@ -105,7 +105,8 @@ def _error_of_the_system(error: OSError) -> UsageError | None:
 
 
 def _error_of_duckdb(error: BaseException, warehouse: str) -> UsageError | None:
-    name, text = type(error).__name__, str(error).lower()
+    name = type(error).__name__
+    text = str(error).lower()
     if name == "PermissionException":
         words = "a view in the warehouse reads other files or the network, which is not allowed"
         return UsageError(words, _VIEW_HINT)

@@ -79,9 +79,8 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     build.execute("CREATE SCHEMA IF NOT EXISTS raw")
     known = table_names(build, "raw")
     for record in RECORDS.values():
-        key = (
-            [] if record.fields else [pa.field("id", pa.string())]
-        )  # the fields of an order are not shown
+        # the fields of an order are not shown
+        key = [] if record.fields else [pa.field("id", pa.string())]
         for table, schema in schema_of(record).items():
             if table in known:
                 continue
@@ -132,7 +131,8 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
     Of a first read, all rows are new: there is no table of them.
     """
     resource = walked.resource
-    loaded, raw = f'{LOADED}."{resource}"', f'raw."{resource}"'
+    loaded = f'{LOADED}."{resource}"'
+    raw = f'raw."{resource}"'
     known = _number(build, f"SELECT count(*) FROM {raw} WHERE _missing_since IS NULL")
     if not _number(build, f"SELECT count(*) FROM {raw}"):
         return MergeCounts(_number(build, f"SELECT count(*) FROM {loaded}"), 0, 0, 0, 0)
@@ -177,7 +177,8 @@ class _Differences(NamedTuple):
 
 def _differences(build: duckdb.DuckDBPyConnection, walked: ListResult) -> _Differences:
     resource = walked.resource
-    old, new = columns_of(build, f'raw."{resource}"'), columns_of(build, f'{LOADED}."{resource}"')
+    old = columns_of(build, f'raw."{resource}"')
+    new = columns_of(build, f'{LOADED}."{resource}"')
     for name in _empty_columns(build, walked, resource):
         del new[name]
     differs: list[str] = []
@@ -331,7 +332,8 @@ def _align(
         The values of loaded columns that have to be cast, as SQL.
     """
     resource = walked.resource
-    old, new = columns_of(build, f'raw."{table}"'), columns_of(build, f'{LOADED}."{table}"')
+    old = columns_of(build, f'raw."{table}"')
+    new = columns_of(build, f'{LOADED}."{table}"')
     kept = f'raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"'
     casts: dict[str, str] = {}
     for name, kind in new.items():

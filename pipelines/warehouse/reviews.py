@@ -77,9 +77,8 @@ def decisions_in(path: Path) -> dict[str, tuple[Decision, str]]:
 
 
 def _reviews(path: Path, names: Sequence[str]) -> dict[str, Review]:
-    is_ours = path.is_file() and path.read_bytes().startswith(
-        _OURS
-    )  # nothing is guessed about a file of ours
+    # nothing is guessed about a file of ours
+    is_ours = path.is_file() and path.read_bytes().startswith(_OURS)
     table = open_table(
         path, ReadOptions("utf-8", ";", '"', "", 1, totals="keep") if is_ours else None
     )
@@ -92,7 +91,8 @@ def _reviews(path: Path, names: Sequence[str]) -> dict[str, Review]:
         if not isinstance(row, Row):
             raise UsageError(f"{path}, line {row.line}: {row.reason}", "Correct the line.")
         cells = dict(zip(table.columns, row.cells, strict=True))
-        pair, answer = cells["pair"], cells["decision"].strip().lower()
+        pair = cells["pair"]
+        answer = cells["decision"].strip().lower()
         if SEPARATOR not in pair:
             raise UsageError(
                 f"{path}, line {row.line}: {pair!r} is no pair", "Keep the column `pair` as it is."

@@ -76,7 +76,8 @@ class WarehouseRun:
             UsageError: the disk cannot be written. The published file is unchanged.
             PlatformError: the destination could not be updated. The file is published.
         """
-        path, build = self.build.path, self.build
+        path = self.build.path
+        build = self.build
         with build.locked(self.command), marked_published(lambda: build.is_published):
             note = record_failure(path, self.command, self.started_at, self.run_id)
             with note, marked_published(lambda: build.is_published):
@@ -88,9 +89,8 @@ class WarehouseRun:
                 finally:
                     build.clear(self.resumable)
             clear_failure(path, self.command)
-            if (
-                self._settings.destination
-            ):  # a run without one leaves the note of a copy that failed
+            # a run without one leaves the note of a copy that failed
+            if self._settings.destination:
                 record_unfinished_copy(path, self.command, self.started_at, self.run_id)
                 with record_failure(
                     path, self.command, self.started_at, self.run_id, is_destination=True

@@ -137,7 +137,8 @@ def schema_changes(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> lis
         if about == _TYPE and what not in earlier:
             continue  # the type of a new field
         if about in (FOUND, UNKNOWN):
-            name, detail = _shown(value), ""
+            name = _shown(value)
+            detail = ""
         else:
             name, detail = _shown(subject), _shown(value)
         previous = earlier[what] if about == _TYPE else ""

@@ -219,7 +219,8 @@ def _compare(
         f"SELECT {', '.join(counted)} FROM {before} a FULL JOIN {after} b ON a._key = b._key"
     ).fetchall()
     added, gone, changed, *others = row
-    examples, changes = others[: len(kinds)], others[len(kinds) :]
+    examples = others[: len(kinds)]
+    changes = others[len(kinds) :]
     by_column = {name: count for name, count in zip(compared, changes, strict=True) if count}
     return TableDiff(
         table,

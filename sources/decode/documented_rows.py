@@ -52,9 +52,8 @@ def by_rows(table: TableSchema, page: Page) -> Decoded:
 
     def take(row: _Object, data: bytes, key: str, place: tuple[int, int]) -> None:
         shown: Counter[tuple[str, str]] = Counter()
-        found = list(
-            _lines_of(table, row, data, [], (key, place), shown)
-        )  # all of the row, or none
+        # all of the row, or none
+        found = list(_lines_of(table, row, data, [], (key, place), shown))
         for name, line in found:
             lines[name].append(line)
         observations.update(shown)

@@ -108,13 +108,16 @@ class _Names:
     """
 
     def __init__(self, taken: set[str], earlier: Mapping[str, str]) -> None:
-        self._taken, self._earlier, self._reserved = taken, earlier, frozenset(earlier.values())
+        self._taken = taken
+        self._earlier = earlier
+        self._reserved = frozenset(earlier.values())
 
     def add(self, name: str, keys: tuple[str, ...], declared: str | None = None) -> str:
         """The name of a field: declared, else its earlier one, else the first of `name`, `name_2` … that is free."""
         unique = declared or self._earlier.get(path_text(keys))
         if unique is None or unique in self._taken:
-            base, n = shorten(name), 1
+            base = shorten(name)
+            n = 1
             unique = base
             while unique in self._taken or unique in self._reserved:
                 n += 1

@@ -265,9 +265,8 @@ class RawReader:
         if node.kind == "object" or (
             node.kind == "empty" and node.counts.keys() == {Count.EMPTY_OBJECT}
         ):
-            return (
-                self._struct(node) | None | UnsetType
-            )  # an object that was always empty must stay so
+            # an object that was always empty must stay so
+            return self._struct(node) | None | UnsetType
         if node.kind == "table":
             return list[self._struct(node)] | None | UnsetType  # type: ignore[misc]
         return Raw | UnsetType
@@ -325,7 +324,8 @@ class RawReader:
         return value
 
     def _fitted(self, column: InferredColumn, data: bytes) -> object:
-        value, odd = self._parsed(data), dict[str, object]()
+        value = self._parsed(data)
+        odd: dict[str, object] = {}
         if column.kind == "key":
             if not isinstance(value, str) or (isinstance(value, Number) and not canonical(value)):
                 raise ColumnarFallback

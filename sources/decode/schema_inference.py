@@ -179,7 +179,8 @@ class InferredNode:
                     node.fields[name] = InferredNode()
                     budget.left -= 1
                 node = node.fields[name]
-            node.is_declared, node.name = known.values is None, known.name
+            node.is_declared = known.values is None
+            node.name = known.name
             if known.values is None or known.values >= KEPT_VALUES_MIN:
                 node.kept = known.kind
             else:

@@ -49,9 +49,8 @@ def as_stored(batch: pa.Table, stored: Mapping[str, str]) -> tuple[pa.Table, lis
         own = _BY_ARROW.get(values.type)
         kind = stored.get(name, own)
         if kind == _DOUBLE and own in ("bigint", "decimal"):
-            columns[name] = pc.cast(
-                pc.cast(values, pa.string()), pa.float64()
-            )  # directly, 1905.33 is ….3300000000002
+            # directly, 1905.33 is ….3300000000002
+            columns[name] = pc.cast(pc.cast(values, pa.string()), pa.float64())
         if own is None or kind == own or kind not in _KINDS:
             continue
         columns[name], others = _split(values, own, kind)

@@ -50,9 +50,8 @@ class Count(IntEnum):
     FALSE = auto()
     OBJECT = auto()
     KEYED_OBJECT = auto()  # its names are whole numbers: a list, where others are lists
-    NULL_OBJECT = (
-        auto()
-    )  # all its fields are null; in a batch an empty object cannot be told from it
+    # all its fields are null; in a batch an empty object cannot be told from it
+    NULL_OBJECT = auto()
     EMPTY_OBJECT = auto()
     LIST = auto()
     LIST_OF_ONE = auto()  # an array of a single object

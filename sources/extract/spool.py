@@ -102,7 +102,8 @@ class Spool:
 
     def write(self, label: str, body: bytes) -> None:
         """Appends a frame. Raises OSError if the disk is full: a walk cannot continue without its spool."""
-        text, packed = label.encode(), _CODEC.compress(body, asbytes=True)
+        text = label.encode()
+        packed = _CODEC.compress(body, asbytes=True)
         crc = zlib.crc32(packed, zlib.crc32(text, len(body)))
         left = memoryview(
             _HEADER.pack(_MAGIC, len(text), len(packed), crc, len(body)) + text + packed

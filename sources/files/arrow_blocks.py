@@ -135,7 +135,8 @@ class ArrowBlocks:
             return True
         edges = np.zeros(256, np.bool_)
         edges[list(f"\r\n{self.dialect.delimiter}{self.dialect.quote}".encode())] = True
-        opens, closes = quotes[::2], quotes[1::2]
+        opens = quotes[::2]
+        closes = quotes[1::2]
         before = opens[opens > 0] - 1
         after = closes[closes + 1 < len(codes)] + 1
         return bool(edges[codes[before]].all() and edges[codes[after]].all())
@@ -173,7 +174,8 @@ class ArrowBlocks:
         check = QuoteCheck(self.dialect, self.shape, self.quote_given)
         columns = (column.take(unusual).to_pylist() for column in table.columns)
         for at, *cells in zip(unusual.tolist(), *columns, strict=True):
-            line, last = int(lines[at]), int(lines[at + 1]) - 1
+            line = int(lines[at])
+            last = int(lines[at + 1]) - 1
             text = records.data[records.starts[at] : records.starts[at + 1]].decode()
             if not any(cells) or (is_long[at] and check.rejected(line, last, text, cells)):
                 return False

@@ -321,7 +321,8 @@ def _check_binary(source: InputFile) -> None:
 
 def find_utf8(source: InputFile) -> int | None:
     """The offset of a UTF-8 sequence that is implausible as cp1252; of the first one if most bytes are in sequences."""
-    first, plausible = None, 0
+    first = None
+    plausible = 0
     data = mmap.mmap(source.file.fileno(), 0, access=mmap.ACCESS_READ)
     for match in UTF8_SEQUENCE.finditer(data):
         if not _PLAUSIBLE.match(data, match.start()):

@@ -113,7 +113,8 @@ def last_line_state(
     forms = set(map(_form, same[:MIN_ALIKE]))
     if len(same) < MIN_ALIKE or len(forms) > 1:
         return "unknown"
-    form, usual = _form(cells[-1]), forms.pop()
+    form = _form(cells[-1])
+    usual = forms.pop()
     if form == usual:
         return "whole"
     return "cut off" if _is_beginning(form, usual) else "unknown"

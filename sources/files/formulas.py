@@ -74,7 +74,8 @@ class CsvFile:
     """
 
     def __init__(self, file: TextIO, line_end: str = "\n") -> None:
-        self._file, self._line_end = file, line_end
+        self._file = file
+        self._line_end = line_end
 
     def write(self, row: str) -> int:
         """Writes one row."""
@@ -164,7 +165,8 @@ class UnescapedTable(SourceTable):
     is_excerpt = True
 
     def __init__(self, table: SourceTable, added: int = 0) -> None:
-        self._table, self.sha256 = table.with_added_columns(added), table.sha256
+        self._table = table.with_added_columns(added)
+        self.sha256 = table.sha256
         self.format = replace(table.format, columns=tuple(map(unescape, table.columns)))
 
     def parts(self) -> Iterator[Part]:

@@ -81,7 +81,8 @@ def detect_layout(
         header = filled[find_header(filled, rows)]
         line = 0 if check_header(records, header, width) else header.line
     at = _first_of_table(filled, line, width)
-    names, surplus = [""] * width, len(rows[at]) - width
+    names = [""] * width
+    surplus = len(rows[at]) - width
     if line:
         count = names_width(rows[at], rows[at + 1 :])
         names = list(map(column_name, rows[at][:count]))

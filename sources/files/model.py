@@ -183,7 +183,9 @@ class Unclear(UsageError):
             problem,
             " ".join([*filter(None, [fix]), *hints]) or "Look at the file in a text editor.",
         )
-        self.problem, self.fix, self.choices = problem, fix, choices
+        self.problem = problem
+        self.fix = fix
+        self.choices = choices
 
 
 def _as_typed(options: Mapping[str, str | int]) -> str:
@@ -270,7 +272,9 @@ class SourceTable(ABC):
                 full = count // size * size
                 for start in range(0, full, size):
                     yield table.slice(start, size).combine_chunks()
-                tables, rows, count = [table.slice(full)], [], count - full
+                tables = [table.slice(full)]
+                rows = []
+                count = count - full
         if count:
             yield pa.concat_tables([*tables, self._to_arrow(rows)]).combine_chunks()
 

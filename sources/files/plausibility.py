@@ -46,20 +46,22 @@ _CLASSES: Final = {
 """Letter, no letter, accented letter, small letter, capital, vowel and consonant of ASCII."""
 _RULES: Final = (
     ("proof", "..¤"),  # the euro sign in another code page
+    # don’t, dell’Olio
     (
         "fine",
         "LL[’‘](?:(?i:[stdm])N|(?i:re|ve|ll))|(?i:qu|ll|un|nt|st|tt|gl|nd|rd|zz)[’‘]L",
-    ),  # don’t, dell’Olio
+    ),
     ("foreign", r"LL[’‘]L|.L[–—][–—]|.L—\s"),
     ("fine", "(?!.S.S)(?:LL[–—]LL|NL[–—]LN)"),  # Café–Bar, A–B
     ("foreign", ".L[–—]L"),
     ("foreign", "..[ºª]L|LL[ºª]"),  # not Nº, Mª, 1º
     ("fine", "NL×LN"),
     ("foreign", ".L[•×]L|.S[…™®°]S"),
+    # apostrophes, the Catalan middle dot, invisible characters, ends of words
     (
         "fine",
         ".L[’‘´·'\xa0\xad…™®°]L",
-    ),  # apostrophes, the Catalan middle dot, invisible characters, ends of words
+    ),
     ("proof", ".L(?!L).L"),
     ("foreign", ".L[‚„†‡ˆ‰•˜¦¨¬¯\xa7¶¡¢£¿]|..[†‡ˆ‰˜¦¨¬¯€™®¶¢]S"),  # after or before a word
     ("foreign", ".L“", "quoting"),
@@ -146,7 +148,9 @@ def _are_one_word(places: _Ints) -> bool:
 def _contexts(file: BinaryIO, without: re.Pattern[bytes] | None) -> Iterator[tuple[_Ints, _Ints]]:
     """The offsets of non-ASCII bytes, and each with two neighbours on each side as a number."""
     file.seek(0)
-    begin, buffer, chunk = -4, b"\n" * 4, b"\n"
+    begin = -4
+    buffer = b"\n" * 4
+    chunk = b"\n"
     while chunk:
         chunk = file.read(CHUNK_BYTES)
         buffer += chunk or b"\n" * 4
@@ -156,7 +160,8 @@ def _contexts(file: BinaryIO, without: re.Pattern[bytes] | None) -> Iterator[tup
             at + begin + 2,
             np.lib.stride_tricks.sliding_window_view(data, 5)[at] @ 256 ** np.arange(4, -1, -1),
         )
-        begin, buffer = begin + len(buffer) - 4, buffer[-4:]
+        begin = begin + len(buffer) - 4
+        buffer = buffer[-4:]
 
 
 def _languages(letters: Counter[str]) -> Iterator[str]:

@@ -115,7 +115,8 @@ class RowShape(NamedTuple):
 
     def _width_problem(self, cells: list[str]) -> _Problem:
         """Why a record has the wrong number of cells; otherwise it gets one for each column."""
-        width, count = len(self.columns), len(cells)
+        width = len(self.columns)
+        count = len(cells)
         numbers = f"{number(len(cells), 'cell')}, but the header has {width}"
         if count > width and any(cells[width:]):
             return "too_long", numbers

@@ -153,7 +153,8 @@ def column_of(
     types = set(map(type, cells))
     if len(types) == 1:
         kind, convert = _TYPES[types.pop()]
-        texts, kinds = convert(cells), np.full(len(cells), kind, np.int8)
+        texts = convert(cells)
+        kinds = np.full(len(cells), kind, np.int8)
     else:
         codes = np.fromiter(map(_CODES.__getitem__, map(type, cells)), np.int8, len(cells))
         texts = pa.nulls(len(cells), _TEXT)
@@ -177,9 +178,10 @@ def _numbers(cells: Sequence[Cell]) -> pa.Array:
     if is_whole.all():
         return texts
     short = pc.cast(pa.array(numbers), _TEXT)
+    # with a point
     is_short = (
         is_small & (np.abs(numbers) >= 1e-4) & (np.asarray(pc.utf8_length(short)) <= DIGITS + 1)
-    )  # with a point
+    )
     texts = pc.if_else(is_whole, texts, short)
     others = ~(is_whole | is_short)
     return pc.replace_with_mask(

@@ -82,13 +82,11 @@ class _CellReader:
         self.known: dict[tuple[str, str], int] = {}
         self.uncomputed: list[tuple[int, int]] = []
         self.hidden: set[int] = set()
-        self._parser = ParserCreate(
-            "iso-8859-1"
-        )  # what matters is ASCII, and invalid UTF-8 is no error here
+        # what matters is ASCII, and invalid UTF-8 is no error here
+        self._parser = ParserCreate("iso-8859-1")
         self._parser.specified_attributes = True
-        self._parser.StartElementHandler = (
-            self._start
-        )  # an end would be reported for each cell and each value
+        # an end would be reported for each cell and each value
+        self._parser.StartElementHandler = self._start
         self._row = self._column = 0
         self._digits = ""  # of the row
         self._cell: tuple[str, str] | None = (
@@ -104,9 +102,8 @@ class _CellReader:
         Raises:
             xml.parsers.expat.ExpatError: it is not XML, or ends before its last tag.
         """
-        self._parser.Parse(
-            xml.translate(_CONTROLS), not xml
-        )  # only the end makes newer versions read all
+        # only the end makes newer versions read all
+        self._parser.Parse(xml.translate(_CONTROLS), not xml)
         if not xml:
             self._end_formula()
 
@@ -120,17 +117,16 @@ class _CellReader:
             if letters:
                 self._column = _column_number(letters)
                 if (digits := reference[len(letters) :]) != self._digits:
-                    self._row, self._digits = int(digits[:8] or self._row), digits
+                    self._row = int(digits[:8] or self._row)
+                    self._digits = digits
             else:
                 self._column += 1
             self._cell = attributes.get("s", ""), attributes.get("t", "")
         elif name == "row":
             digits = attributes.get("r", "")[:8]
-            self._row, self._column, self._digits = (
-                int(digits) if digits.isdecimal() else self._row + 1,
-                0,
-                digits,
-            )
+            self._row = int(digits) if digits.isdecimal() else self._row + 1
+            self._column = 0
+            self._digits = digits
             self._cell = None
             if attributes.get("hidden") in ("1", "true"):
                 self.hidden.add(self._row)
@@ -142,9 +138,8 @@ class _CellReader:
             self.kinds.append(self.known.setdefault(self._cell, len(self.known)))
             self._cell = None
         if self._formula and name == "v":
-            self._parser.CharacterDataHandler = (
-                self._text
-            )  # only of formulas: it would be called for every value
+            # only of formulas: it would be called for every value
+            self._parser.CharacterDataHandler = self._text
             self._formula = "" if self._formula == "str" else self._formula
 
     def _text(self, text: str) -> None:
@@ -153,7 +148,8 @@ class _CellReader:
     def _end_formula(self) -> None:
         if self._formula:
             self.uncomputed.append((self._row, self._column))
-        self._formula, self._parser.CharacterDataHandler = "", None
+        self._formula = ""
+        self._parser.CharacterDataHandler = None
 
 
 @lru_cache(1 << 15)
@@ -173,7 +169,8 @@ class WorkbookXml:
     """
 
     def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
-        self._archive, self._name = archive, name
+        self._archive = archive
+        self._name = name
         unpacked = sum(entry.file_size for entry in archive.infolist())
         if unpacked > MAX_UNPACKED_BYTES:
             raise UsageError(
@@ -183,15 +180,13 @@ class WorkbookXml:
         self._sheets = self._sheet_parts()
         self._known_formats: dict[NumberFormat, int] = {}
         self._formats = self._number_formats()
-        for entry in (
-            archive.infolist()
-        ):  # the sizes in the directory may be false: reading to the end compares them
+        # the sizes in the directory may be false: reading to the end compares them
+        for entry in archive.infolist():
             is_read = entry.filename.startswith("xl/") and entry.filename.endswith(
                 (".xml", ".rels")
             )
-            if (
-                is_read and entry.filename not in self._sheets.values()
-            ):  # `scan` reads sheets to the end
+            # `scan` reads sheets to the end
+            if is_read and entry.filename not in self._sheets.values():
                 with archive.open(entry) as part:
                     while part.read(_CHUNK):
                         pass

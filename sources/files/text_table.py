@@ -169,7 +169,8 @@ class _Feed:
     """
 
     def __init__(self, block: str, more: Iterator[str], *, is_ended: bool) -> None:
-        self.count, self.is_ended = _count_lines(block), is_ended
+        self.count = _count_lines(block)
+        self.is_ended = is_ended
         self._lines = chain.from_iterable(map(lines_of, chain([block], self._further(more))))
         self._taken: list[str] = []
 

@@ -177,7 +177,8 @@ def _table(
     notes = footnotes(
         [(line, None if line in errors else _trimmed(cells)) for line, cells in tail], width
     )
-    first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
+    first = layout.data_line - 1
+    end = notes[0] - 1 if notes else lines
     detected = DetectedFormat(
         kind="workbook",
         **layout.found(),
@@ -203,9 +204,8 @@ def _columns(sheet: CalamineSheet, scan: SheetScan) -> list[SheetColumn]:
     cells = chain.from_iterable(sheet.iter_rows())
     parts: list[list[SheetColumn]] = []
     line = 1
-    while block := list(
-        islice(cells, _BLOCK_ROWS * sheet.width)
-    ):  # one list: the collector has no rows to look at
+    # one list: the collector has no rows to look at
+    while block := list(islice(cells, _BLOCK_ROWS * sheet.width)):
         columns = [block[at :: sheet.width] for at in range(sheet.width)]
         part = []
         for at, column in enumerate(columns, left):
@@ -301,9 +301,8 @@ class SheetTable(SourceTable):
         for place, row in zip(places.tolist(), map(list, cells), strict=True):
             line = self.line + place
             if place in reasons:
-                for at in self.errors.get(
-                    line, ()
-                ):  # empty, they would pass when the rejects are planned
+                # empty, they would pass when the rejects are planned
+                for at in self.errors.get(line, ()):
                     if 0 <= at < len(row):
                         row[at] = "#N/A"
                 rejects.append(RejectedRow(line, line, *reasons[place], tuple(row)))

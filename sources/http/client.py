@@ -166,7 +166,9 @@ class Client(AbstractContextManager["Client"]):
     ) -> Self:
         """The client of a family's settings, with those of HTTP."""
         family: Family = "legacy" if isinstance(settings, LegacySettings) else "public_v1"
-        key, http, secrets = settings.api_key.reveal(), http_settings(), known_secrets()
+        key = settings.api_key.reveal()
+        http = http_settings()
+        secrets = known_secrets()
         return cls(
             family, settings.base_url, key, http=http, retry=retry, secrets=secrets, stop=stop
         )

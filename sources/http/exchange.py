@@ -89,7 +89,8 @@ class Caps:
 
 def read_wire(chunks: Iterable[bytes], most: int) -> bytes:
     """Joins all chunks. Raises UnacceptableBody over `most` bytes."""
-    parts, size = [], 0
+    parts = []
+    size = 0
     for chunk in chunks:
         size += len(chunk)
         if size > most:

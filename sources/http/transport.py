@@ -128,9 +128,8 @@ class DeadlineBackend(httpcore.NetworkBackend):
         with self._lock:
             self._is_closed = True
             for stream in self._streams:
-                with suppress(
-                    OSError
-                ):  # the system's call alone: that of the ssl module is for the thread that reads
+                # the system's call alone: that of the ssl module is for the thread that reads
+                with suppress(OSError):
                     socket.socket.shutdown(stream.handle, socket.SHUT_RDWR)
 
 
@@ -147,7 +146,8 @@ class DeadlineStream(httpcore.NetworkStream):
     def __init__(
         self, stream: httpcore.NetworkStream, backend: DeadlineBackend, *, is_tls: bool = False
     ) -> None:
-        self._stream, self._backend = stream, backend
+        self._stream = stream
+        self._backend = backend
         self._carries_requests = is_tls == backend.is_tls
         self.is_spoiled = False
         self.tail = b""
@@ -274,7 +274,9 @@ class _Body(httpx.SyncByteStream):
     def __init__(
         self, response: httpcore.Response, stream: DeadlineStream, exchange: Exchange
     ) -> None:
-        self._response, self._stream, self._exchange = response, stream, exchange
+        self._response = response
+        self._stream = stream
+        self._exchange = exchange
 
     def __iter__(self) -> Iterator[bytes]:
         tail = b"\r\n\r\n"

@@ -27,7 +27,8 @@ def post_json(url: Secret, payload: Mapping[str, object], settings: HttpSettings
         Why it was not accepted, without the address; empty if it was.
     """
     address = httpx.URL(url.reveal())
-    host, seconds = address.netloc.decode(), min(TIMEOUT_S, settings.timeout_s)
+    host = address.netloc.decode()
+    seconds = min(TIMEOUT_S, settings.timeout_s)
     proxy = settings.proxy.reveal() if settings.proxy else None
     transport = Transport(address, ca_file=settings.ca_file, proxy=proxy)
     headers = {"Content-Type": "application/json", "User-Agent": "orderbridge"}

@@ -117,9 +117,8 @@ def _check_old_place(path: Path, *sections: str) -> None:
         (found["path"][0] for section in sections if "path" in (found := given_values(section))), ""
     )
     old = Path(os.path.relpath(path, find_root())).absolute()
-    is_elsewhere = (
-        old.exists() and not path.exists() and not has_sections(Path.cwd() / ".dlt")
-    )  # another project's own
+    # another project's own
+    is_elsewhere = old.exists() and not path.exists() and not has_sections(Path.cwd() / ".dlt")
     if is_elsewhere and not Path(str(given)).expanduser().is_absolute():
         raise UsageError(
             f"{path} does not exist, but {old} does: relative paths are relative to the project, no longer to the "
@@ -169,7 +168,7 @@ def other_writers_here() -> list[OtherWriter]:
 
     This is the one list of what is looked at. A path is in it once. Raises UsageError for settings that are not valid.
     """
-    found = dict[Path, OtherWriter]()
+    found: dict[Path, OtherWriter] = {}
     for place in (*_data_places(), *_settings_places(), *_mapping_places()):
         for writer in other_writers(place.path, place.shared):
             known = found.get(writer.path)

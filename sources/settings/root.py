@@ -125,9 +125,8 @@ def read_toml(path: Path) -> dict[str, object]:
 def _parsed(path: Path, version: tuple[int, ...]) -> dict[str, object]:
     """The document of this version of a file. Raises what the parser does."""
     document = tomllib.loads(path.read_text("utf-8"))
-    key_paths(
-        document
-    )  # raises RecursionError for a document that nothing else could walk through either
+    # raises RecursionError for a document that nothing else could walk through either
+    key_paths(document)
     return document
 
 
@@ -197,7 +196,8 @@ def load_dlt() -> None:
         def global_dir(self) -> str:
             return self.settings_dir
 
-    root, container = os.environ["DLT_PROJECT_DIR"], Container()
+    root = os.environ["DLT_PROJECT_DIR"]
+    container = Container()
     if PluggableRunContext not in container:
         container[PluggableRunContext] = PluggableRunContext(ProjectContext(root))
     else:

@@ -131,7 +131,8 @@ class Section:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            declared, value = SETTINGS.get(self.prefix + item.name), getattr(self, item.name)
+            declared = SETTINGS.get(self.prefix + item.name)
+            value = getattr(self, item.name)
             if declared is not None and (declared.required or value is not None):
                 object.__setattr__(self, item.name, declared.checked(value))
 

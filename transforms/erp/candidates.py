@@ -50,7 +50,8 @@ class Candidates(NamedTuple):
 
     def of(self, lines: Ints, customers: Ints) -> Candidates:
         """Those of some lines and customers (ascending row numbers) that have no key in common with others."""
-        pairs, is_here = self.pairs, np.isin(self.pairs.line, lines)
+        pairs = self.pairs
+        is_here = np.isin(self.pairs.line, lines)
         own = Pairs(
             np.searchsorted(lines, pairs.line[is_here]),
             np.searchsorted(customers, pairs.customer[is_here]),
@@ -80,9 +81,11 @@ def find_candidates(
     last match has had; those without a key in common any more are no candidates.
     """
     pairs, usable = common_keys(ours, theirs, sizes)
-    numbers, accepted = pairs.line * sizes[1] + pairs.customer, np.empty(0, np.int64)
+    numbers = pairs.line * sizes[1] + pairs.customer
+    accepted = np.empty(0, np.int64)
     if reviewed is not None and len(reviewed[0]):
-        decided, is_accepted = reviewed[0] * sizes[1] + reviewed[1], reviewed[2]
+        decided = reviewed[0] * sizes[1] + reviewed[1]
+        is_accepted = reviewed[2]
         accepted = decided[is_accepted]
         is_replaced = [pd.Index(side).duplicated("last") for side in np.divmod(accepted, sizes[1])]
         accepted = accepted[~np.logical_or(*is_replaced)]
@@ -102,11 +105,13 @@ def common_keys(
     Both are hashes of keys, by key and row number (see `hash_keys`), of customers several of a row where it has several
     documents; `sizes` is how many lines and customers there are.
     """
-    pairs, usable = [np.empty(0, np.int64)], {}
+    pairs = [np.empty(0, np.int64)]
+    usable = {}
     for key, hashes in ours.items():
         lines, customers = (side.index.to_numpy(np.int64) for side in (hashes, theirs[key]))
         codes, values = pd.factorize(np.concatenate([theirs[key], hashes]))
-        known, codes = codes[: len(customers)], codes[len(customers) :]
+        known = codes[: len(customers)]
+        codes = codes[len(customers) :]
         counts = [np.bincount(side, minlength=len(values)) for side in (codes, known)]
         is_frequent = np.maximum(*counts) > FREQUENT
         is_shared = counts[0][codes] > 1
@@ -125,9 +130,8 @@ def common_keys(
         pairs.append(
             np.repeat(lines, count) * sizes[1] + customers[np.argsort(known, kind="stable")[at]]
         )
-    numbers = np.sort(
-        np.concatenate(pairs), kind="stable"
-    )  # those of each key are sorted, so these mostly are
+    # those of each key are sorted, so these mostly are
+    numbers = np.sort(np.concatenate(pairs), kind="stable")
     numbers = numbers[np.diff(numbers, prepend=-1) > 0]
     return Pairs(*np.divmod(numbers, max(sizes[1], 1))), usable
 

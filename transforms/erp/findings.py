@@ -40,7 +40,8 @@ def line_findings(
         is_matched: whether each line is matched.
         is_decided: whether each line is matched or ambiguous.
     """
-    findings, is_without_key = list[pd.DataFrame](), ~is_decided
+    findings: list[pd.DataFrame] = []
+    is_without_key = ~is_decided
     for key, of_key in values.items():
         is_usable = usable[key].lines[of_key.index]
         several = of_key[usable[key].first[of_key.index] >= 0]

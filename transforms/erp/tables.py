@@ -171,7 +171,8 @@ def differences_table(
 ) -> pd.DataFrame:
     """The columns of `DIFFERENCES`."""
     rows = differences["row"].to_numpy(np.int64)
-    codes, numbers = _or_null(lines, "erp_code").iloc[rows].array, lines["_line"].iloc[rows].array
+    codes = _or_null(lines, "erp_code").iloc[rows].array
+    numbers = lines["_line"].iloc[rows].array
     ids = customers["customer_id"].iloc[customer[rows]].array
     return typed(
         differences.assign(entity="customers", erp_code=codes, platform_id=ids, line=numbers),

@@ -50,7 +50,8 @@ def price_jumps(inputs: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
     Returns:
         `row` (position), `before`, `now` (numbers as text), `power`: of ten, the nearest, 1 to any; below 0 for less.
     """
-    now, before = inputs["price"], _last_confirmed(inputs["key"], confirmed, "price")
+    now = inputs["price"]
+    before = _last_confirmed(inputs["key"], confirmed, "price")
     new, old = _doubles(now), _doubles(before)
     is_positive = (new > 0) & (old > 0)
     ratio = np.divide(new, old, out=np.ones(len(new)), where=is_positive)

@@ -122,9 +122,8 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
         heads = _first_of(rows, numbers[rows])
         first[rows] = np.minimum(first[rows], heads)
         differs = content[rows] != content[heads]
-        opponent = _first_of(
-            np.where(differs, rows, size), numbers[rows]
-        )  # the first that differs from the head
+        # the first that differs from the head
+        opponent = _first_of(np.where(differs, rows, size), numbers[rows])
         is_new = (opponent < size) & ~is_conflicting[rows]
         key[rows[is_new]] = place
         other[rows[is_new]] = np.where(differs, heads, opponent)[is_new]
@@ -232,9 +231,8 @@ def _pairs(inputs: pd.DataFrame, known: pd.DataFrame) -> tuple[pd.DataFrame, Boo
             _with_keys(name, known[platform_name], "known"),
         )
         has_key[ours["row"]] = True
-        both = ours.merge(
-            theirs, on="key", suffixes=("", "_known"), validate="m:m"
-        )  # several are ambiguous
+        # several are ambiguous
+        both = ours.merge(theirs, on="key", suffixes=("", "_known"), validate="m:m")
         matches.append(
             both.assign(is_certain=both["exact"] == both["exact_known"])[
                 ["row", "known", "is_certain"]
@@ -304,10 +302,8 @@ def _differing_documents(
     owners = pd.DataFrame({"input": ours["input"], "owner": theirs["id"]})
     given = documents.merge(owners, on="input", how="inner", validate="m:1")
     known = typed(known_documents, KNOWN_DOCUMENTS)
-    number, position = (
-        (given["owner"], clean_text(given["number"])),
-        (given["owner"], (given["position"] + 1).astype(_TEXT)),
-    )
+    number = (given["owner"], clean_text(given["number"]))
+    position = (given["owner"], (given["position"] + 1).astype(_TEXT))
     by_number = _first_positions(number, (known["customer_id"], clean_text(known["number"])))
     by_position = _first_positions(
         position, (known["customer_id"], known["position"].astype(_TEXT))
