@@ -44,6 +44,15 @@ def statements(prefix: str = "") -> list[str]:
     resources = " UNION ALL ".join(
         f"SELECT CAST('{name}' AS VARCHAR) AS resource" for name in LISTS
     )
+    complete_columns = ", ".join(
+        f"max(CASE WHEN l.resource = '{name}' THEN c.complete_at END) AS {name}_complete_at"
+        for name in LISTS
+    )
+    parts = {
+        "is_reconciled": _IS_RECONCILED,
+        "lists": resources,
+        "complete_columns": complete_columns,
+    }
     made = [f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"]
-    made += [sql.format(is_reconciled=_IS_RECONCILED, lists=resources) for sql in VIEWS.values()]
+    made += [sql.format(**parts) for sql in VIEWS.values()]
     return [re.sub(r" (reconciled|ops|bi)\b", rf" {prefix}\1", sql) for sql in made]

@@ -3,7 +3,8 @@
 -- columns keep their order and types, and new ones are the last. `views.py` fills in what is in braces.
 
 CREATE OR REPLACE VIEW bi.as_of AS
-SELECT a.as_of, a.today, a.time_zone FROM reconciled.as_of a;
+SELECT a.as_of, a.today, a.time_zone, (SELECT max(w.environment) FROM ops.warehouse w) AS environment
+FROM reconciled.as_of a;
 
 CREATE OR REPLACE VIEW bi.customers AS
 SELECT c.customer_id, c.erp_code, c.full_name AS name, c.email_normalized AS email, c.phone_digits AS phone,
@@ -37,6 +38,11 @@ SELECT o.order_id, o.ordered_at, o.ordered_date, o.customer_id,
         WHEN NOT o.is_sale THEN 0 END AS DECIMAL(38, 2)) AS net_revenue
 FROM reconciled.orders o LEFT JOIN reconciled.customers c ON c.customer_id = o.customer_id
 WHERE NOT o.is_missing;
+
+CREATE OR REPLACE VIEW bi.open_orders AS
+SELECT o.order_id, o.ordered_at, o.ordered_date, a.today - o.ordered_date AS age_days, o.order_status, o.customer_id,
+    o.customer_name, o.currency, o.total
+FROM bi.orders o CROSS JOIN bi.as_of a WHERE o.status_class = 'open';
 
 CREATE OR REPLACE VIEW bi.order_lines AS
 SELECT l.order_id, l.line_number, o.ordered_at, o.ordered_date, o.customer_id, o.customer_name, l.product,
@@ -242,3 +248,11 @@ FROM ({lists}) AS l CROSS JOIN bi.as_of a LEFT JOIN (
     SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.read_number DESC) AS nth
     FROM ops.coverage c WHERE c.verdict <> 'tail' AND {is_reconciled}
 ) AS w ON w.resource = l.resource AND w.nth = 1;
+
+CREATE OR REPLACE VIEW bi.freshness AS
+SELECT max(a.as_of) AS as_of, max(a.environment) AS environment,
+    CASE WHEN count(c.complete_at) = count(*) THEN min(c.complete_at) END AS oldest_complete_at, {complete_columns}
+FROM ({lists}) AS l CROSS JOIN bi.as_of a LEFT JOIN (
+    SELECT c.resource, max(c.ended_at) AS complete_at
+    FROM ops.coverage c WHERE c.verdict = 'complete' AND {is_reconciled} GROUP BY c.resource
+) AS c ON c.resource = l.resource;

@@ -302,6 +302,45 @@ def test_each_change_of_the_uses_of_a_promotion_is_kept(build: duckdb.DuckDBPyCo
     ]
 
 
+def test_open_orders_are_not_yet_sales_and_have_an_age(build: duckdb.DuckDBPyConnection) -> None:
+    day = date(2026, 6, 20)
+    states = {"a": "open", "b": "sale", "c": "cancelled", "d": "unknown", "e": "test", "f": "open"}
+    orders = [
+        order(name, day, status_class=state, order_status="PENDING", is_sale=False)
+        for name, state in states.items()
+    ]
+    insert(build, "reconciled.orders", *orders)
+    build.execute("UPDATE reconciled.orders SET is_missing = true WHERE order_id = 'f'")
+    found = "SELECT order_id, order_status, age_days, currency, total FROM bi.open_orders"
+    assert build.execute(found).fetchall() == [("a", "PENDING", 10, "PEN", 10)]
+
+
+def test_one_row_says_of_which_environment_the_data_is_and_since_when_each_list_is_complete(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    build.execute("UPDATE ops.control_totals SET value = 9 WHERE entity = 'reconciled.lists'")
+    insert(build, "ops.warehouse", {"environment": "sandbox"})
+    reads = [
+        ("customers", "complete", 1), ("customers", "complete", 2), ("customers", "unproven", 3),
+        ("promotions", "complete", 4), ("price_lists", "complete", 5), ("orders", "tail", 6),
+    ]  # fmt: skip
+    for resource, verdict, number in reads:
+        at = datetime(2026, 6, number, tzinfo=UTC)
+        read = {"resource": resource, "verdict": verdict, "ended_at": at, "read_number": number}
+        insert(build, "ops.coverage", read | {"published": True})
+    found = """
+        SELECT environment, day(customers_complete_at), day(price_lists_complete_at), orders_complete_at,
+            oldest_complete_at
+        FROM bi.freshness"""
+    assert build.execute(found).fetchall() == [("sandbox", 2, 5, None, None)]
+    orders = {"resource": "orders", "verdict": "complete", "read_number": 7, "published": True}
+    insert(build, "ops.coverage", orders | {"ended_at": datetime(2026, 6, 7, tzinfo=UTC)})
+    ((oldest, environment),) = build.execute(
+        "SELECT day(oldest_complete_at), (SELECT environment FROM bi.as_of) FROM bi.freshness"
+    ).fetchall()
+    assert (oldest, environment) == (2, "sandbox")
+
+
 def test_a_schema_bi_of_somebody_else_is_left_alone_and_a_copy_has_its_own_names() -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
