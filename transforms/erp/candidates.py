@@ -108,32 +108,57 @@ def common_keys(
     pairs = [np.empty(0, np.int64)]
     usable = {}
     for key, hashes in ours.items():
-        lines, customers = (side.index.to_numpy(np.int64) for side in (hashes, theirs[key]))
-        codes, values = pd.factorize(np.concatenate([theirs[key], hashes]))
-        known = codes[: len(customers)]
-        codes = codes[len(customers) :]
-        counts = [np.bincount(side, minlength=len(values)) for side in (codes, known)]
-        is_frequent = np.maximum(*counts) > FREQUENT
-        is_shared = counts[0][codes] > 1
-        first = np.empty(len(values), np.int64)
-        first[codes[::-1]] = lines[::-1]
-        of_key = UsableKeys(
-            np.zeros(sizes[0], np.bool_), np.ones(sizes[1], np.bool_), np.full(sizes[0], -1)
-        )
-        of_key.lines[lines] = ~is_frequent[codes]
-        of_key.customers[customers[is_frequent[known]]] = False
-        of_key.first[lines[is_shared]] = first[codes[is_shared]]
-        usable[key] = of_key
-        count = np.where(is_frequent, 0, counts[1])[codes]
-        begin = (np.cumsum(counts[1]) - counts[1])[codes] - (np.cumsum(count) - count)
-        at = np.repeat(begin, count) + np.arange(count.sum())
-        pairs.append(
-            np.repeat(lines, count) * sizes[1] + customers[np.argsort(known, kind="stable")[at]]
-        )
+        common = _CommonValues(hashes, theirs[key])
+        usable[key] = common.usable(sizes)
+        lines, customers = common.pairs()
+        pairs.append(lines * sizes[1] + customers)
     # those of each key are sorted, so these mostly are
     numbers = np.sort(np.concatenate(pairs), kind="stable")
     numbers = numbers[np.diff(numbers, prepend=-1) > 0]
     return Pairs(*np.divmod(numbers, max(sizes[1], 1))), usable
+
+
+class _CommonValues:
+    """The values of one key on both sides, by their hashes.
+
+    Attributes:
+        lines, customers: the row numbers.
+        of_lines, of_customers: the number of the value of each of them.
+        line_counts, customer_counts: how many rows have each value.
+        is_frequent: whether so many rows of a side have each value that it identifies none of them.
+    """
+
+    def __init__(self, ours: pd.Series[int], theirs: pd.Series[int]) -> None:
+        self.lines = ours.index.to_numpy(np.int64)
+        self.customers = theirs.index.to_numpy(np.int64)
+        codes, values = pd.factorize(np.concatenate([theirs, ours]))
+        self.of_customers = codes[: len(self.customers)]
+        self.of_lines = codes[len(self.customers) :]
+        self.line_counts = np.bincount(self.of_lines, minlength=len(values))
+        self.customer_counts = np.bincount(self.of_customers, minlength=len(values))
+        self.is_frequent = np.maximum(self.line_counts, self.customer_counts) > FREQUENT
+
+    def usable(self, sizes: tuple[int, int]) -> UsableKeys:
+        """What the values are good for, of so many lines and customers."""
+        usable = UsableKeys(
+            np.zeros(sizes[0], np.bool_), np.ones(sizes[1], np.bool_), np.full(sizes[0], -1)
+        )
+        usable.lines[self.lines] = ~self.is_frequent[self.of_lines]
+        usable.customers[self.customers[self.is_frequent[self.of_customers]]] = False
+        first = np.empty(len(self.line_counts), np.int64)
+        first[self.of_lines[::-1]] = self.lines[::-1]
+        is_shared = self.line_counts[self.of_lines] > 1
+        usable.first[self.lines[is_shared]] = first[self.of_lines[is_shared]]
+        return usable
+
+    def pairs(self) -> tuple[Ints, Ints]:
+        """The lines and the customers of the pairs that have a value in common which is not frequent."""
+        by_value = self.customers[np.argsort(self.of_customers, kind="stable")]
+        begin_of_value = np.cumsum(self.customer_counts) - self.customer_counts
+        count = np.where(self.is_frequent, 0, self.customer_counts)[self.of_lines]
+        begin = begin_of_value[self.of_lines] - (np.cumsum(count) - count)
+        at = np.repeat(begin, count) + np.arange(count.sum())
+        return np.repeat(self.lines, count), by_value[at]
 
 
 def buckets(candidates: Candidates, count: int) -> tuple[Ints, Ints]:

@@ -103,24 +103,31 @@ def code_questions(
     """
     asked = {name: of for name, of in forms.items() if of.lines >= _ASKED_FROM}
     zeros = asked.pop(_ZEROS_SHOWN, None)
-    prefixes = sorted(asked, key=lambda name: -asked[name].lines)
     made = []
-    if prefixes or form.prefix is not None:
-        choices = [
-            *(Choice(name, _evidence(asked[name]), asked[name].agreement) for name in prefixes),
-            Choice(AS_WRITTEN, "the prefix is part of the code"),
-        ]
-        proposal = prefixes[0] if prefixes and _is_decisive(asked[prefixes[0]]) else None
-        made.append(_question(CODE_PREFIX, choices, proposal, answers))
+    if asked or form.prefix is not None:
+        made.append(_prefix_question(asked, answers))
     if zeros is not None or form.zeros is not None:
-        evidence = (_evidence(zeros), zeros.agreement) if zeros is not None else ("", None)
-        choices = [
-            Choice("ignore", *evidence),
-            Choice("count", "zeros in front make another code"),
-        ]
-        proposal = "ignore" if zeros is not None and _is_decisive(zeros) else None
-        made.append(_question(CODE_ZEROS, choices, proposal, answers))
+        made.append(_zeros_question(zeros, answers))
     return made
+
+
+def _prefix_question(forms: Mapping[str, OtherForms], answers: Mapping[str, Answer]) -> Question:
+    """Which prefix can be ignored, the one of most lines first."""
+    prefixes = sorted(forms, key=lambda name: -forms[name].lines)
+    choices = [Choice(name, _evidence(forms[name]), forms[name].agreement) for name in prefixes]
+    choices.append(Choice(AS_WRITTEN, "the prefix is part of the code"))
+    is_decisive = bool(prefixes) and _is_decisive(forms[prefixes[0]])
+    return _question(CODE_PREFIX, choices, prefixes[0] if is_decisive else None, answers)
+
+
+def _zeros_question(zeros: OtherForms | None, answers: Mapping[str, Answer]) -> Question:
+    """Whether zeros in front can be ignored; `zeros` are the codes that would then be equal."""
+    ignore = Choice("ignore", "")
+    if zeros is not None:
+        ignore = Choice("ignore", _evidence(zeros), zeros.agreement)
+    count = Choice("count", "zeros in front make another code")
+    is_decisive = zeros is not None and _is_decisive(zeros)
+    return _question(CODE_ZEROS, [ignore, count], "ignore" if is_decisive else None, answers)
 
 
 def _question(

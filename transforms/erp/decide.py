@@ -28,6 +28,14 @@ MARGIN: Final = 3
 """By so much a match weighs more than the next pair of its line or customer."""
 MEMBERS_MAX: Final = 20
 """So many members of a group are listed, then the number of the others."""
+_LOOSE_KEYS: Final = tuple(key for key in MATCH_KEYS if key != "email")
+"""The keys that may be nearly equal; addresses that only look alike are never one."""
+_SEVERAL: Final = {
+    "both": "several lines and customers",
+    "lines": "several lines",
+    "customers": "several customers",
+}
+_AMBIGUOUS: Final = {"row": BIGINT, **dict.fromkeys(("matched_by", "members", "reason"), TEXT)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +96,18 @@ def decide(
         is_decided=is_customer_decided,
     )[is_open].pipe(_with_reasons)
     of_lines = _ambiguous(left, "line", "customer", names[1])
-    codes = contradicting[
-        ~np.isin(contradicting, pairs.line[is_match]) & ~np.isin(contradicting, of_lines["row"])
-    ]
-    more = pd.DataFrame({"row": codes}).assign(
-        matched_by="erp_code", members=None, reason=_SEVERAL["lines"]
-    )
-    of_lines = typed(pd.concat([of_lines, more]), _AMBIGUOUS).sort_values("row", ignore_index=True)
+    of_lines = _with_lines(of_lines, contradicting, pairs.line[is_match])
     of_customers = _ambiguous(left[~left["is_decided"]], "customer", "line", names[0])
     return Decisions(is_match, is_open, matched_by, of_lines, of_customers)
 
 
-_LOOSE_KEYS: Final = tuple(key for key in MATCH_KEYS if key != "email")
-"""The keys that may be nearly equal; addresses that only look alike are never one."""
-_SEVERAL: Final = {
-    "both": "several lines and customers",
-    "lines": "several lines",
-    "customers": "several customers",
-}
-_AMBIGUOUS: Final = {"row": BIGINT, **dict.fromkeys(("matched_by", "members", "reason"), TEXT)}
+def _with_lines(ambiguous: pd.DataFrame, contradicting: Ints, matched: Ints) -> pd.DataFrame:
+    """The ambiguous lines, and those that contradict each other and are neither ambiguous nor matched."""
+    is_settled = np.isin(contradicting, matched) | np.isin(contradicting, ambiguous["row"])
+    more = pd.DataFrame({"row": contradicting[~is_settled]}).assign(
+        matched_by="erp_code", members=None, reason=_SEVERAL["lines"]
+    )
+    return typed(pd.concat([ambiguous, more]), _AMBIGUOUS).sort_values("row", ignore_index=True)
 
 
 def _matches(

@@ -11,6 +11,7 @@ each other: those that are not matched are ambiguous, whether a customer has tha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.transforms.documents import sort_documents
-from orderbridge.transforms.erp.candidates import Candidates
+from orderbridge.transforms.erp.candidates import Candidates, UsableKeys
 from orderbridge.transforms.erp.compare import AS_GIVEN, Notation, compare
 from orderbridge.transforms.erp.decide import decide
 from orderbridge.transforms.erp.evidence import weigh
@@ -111,40 +112,45 @@ def match_part(
     owned = owned_documents(documents, customers)
     numbers = lines["_line"].astype(pd.ArrowDtype(TEXT))
     values = line_values(lines)
+    codes = values.get("erp_code", numbers[:0])
     compared = compare(lines, customers, owned, pairs, notation)
     evidence = weigh(lines, customers, owned, candidates, compared, notation)
-    codes = values.get("erp_code", numbers[:0])
-    several = codes[:0]
-    if len(codes):
-        several = codes[usable["erp_code"].first[codes.index] >= 0]
-        several = several[is_repeated(several) & usable["erp_code"].lines[several.index]]
-    contradicting = several.index.to_numpy(np.int64)
     names = numbers, customers["customer_id"]
-    decisions = decide(candidates, evidence, contradicting, names)
+    decisions = decide(candidates, evidence, _contradicting(codes, usable), names)
 
     matched = pairs.where(decisions.is_match)
     customer = np.full(len(lines), -1)
     customer[matched.line] = matched.customer
+    is_matched = customer >= 0
+    is_decided = is_matched.copy()
+    is_decided[decisions.ambiguous_lines["row"]] = True
     differences = compared.differences[decisions.is_match[compared.differences["row"]]]
     differences = differences.assign(row=pairs.line[differences["row"]])
-    is_decided = customer >= 0
-    is_decided[decisions.ambiguous_lines["row"]] = True
-    codes = codes[~is_decided[codes.index]]
+    findings = [
+        *line_findings(numbers, values, usable, is_matched, is_decided),
+        *decision_findings(decisions, numbers, customers["customer_id"]),
+        *pair_findings(numbers, pairs, evidence, decisions),
+    ]
+    unmatched = codes[~is_decided[codes.index]]
     return PartialMatch(
         customers_table(
             lines, line_names(lines), customers, customer, decisions, pairs, differences
         ),
         pairs_table(lines, customers, pairs, evidence, compared, decisions, values),
         differences_table(lines, customers, customer, differences),
-        combine_findings(
-            [
-                *line_findings(numbers, values, usable, customer >= 0, is_decided),
-                *decision_findings(decisions, numbers, customers["customer_id"]),
-                *pair_findings(numbers, pairs, evidence, decisions),
-            ]
-        ),
-        codes.set_axis(numbers.iloc[codes.index]),
+        combine_findings(findings),
+        unmatched.set_axis(numbers.iloc[unmatched.index]),
     )
+
+
+def _contradicting(codes: pd.Series[str], usable: Mapping[str, UsableKeys]) -> Ints:
+    """The lines, by row number, that share their code with different lines."""
+    if not len(codes):
+        return np.empty(0, np.int64)
+    of_code = usable["erp_code"]
+    several = codes[of_code.first[codes.index] >= 0]
+    several = several[is_repeated(several) & of_code.lines[several.index]]
+    return several.index.to_numpy(np.int64)
 
 
 def line_values(lines: pd.DataFrame) -> dict[str, pd.Series[str]]:
@@ -160,22 +166,23 @@ def reviewed_rows(
     Reviews of rows that are not here are left out.
     """
     keys = line_keys(line_values(lines), np.arange(len(lines)))
-    line, customer = (
-        pc.fill_null(pc.index_in(array(reviews[name]), value_set=side), -1)
-        .to_numpy()
-        .astype(np.int64)
-        for name, side in (("line_key", array(keys)), ("customer_id", customer_ids))
-    )
+    line = _index_in(array(keys), reviews["line_key"])
+    customer = _index_in(customer_ids, reviews["customer_id"])
     is_here = (line >= 0) & (customer >= 0)
     return line[is_here], customer[is_here], reviews["is_accepted"].to_numpy(np.bool_)[is_here]
 
 
+def _index_in(values: pa.Array, wanted: pd.Series[str]) -> Ints:
+    """The row of each text in an array; -1 where it has none."""
+    rows = pc.fill_null(pc.index_in(array(wanted), value_set=values), -1)
+    numbers: Ints = rows.to_numpy().astype(np.int64)
+    return numbers
+
+
 def _sorted(rows: pd.DataFrame, by: str) -> pd.DataFrame:
-    return (
-        rows
-        if is_strictly_increasing(rows[by])
-        else rows.sort_values(by, kind="stable", ignore_index=True)
-    )
+    if is_strictly_increasing(rows[by]):
+        return rows
+    return rows.sort_values(by, kind="stable", ignore_index=True)
 
 
 def owned_documents(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
