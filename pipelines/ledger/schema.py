@@ -10,6 +10,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +36,8 @@ _COUNTS: Final = (
 
 
 _ADDED: Final = "IF NOT EXISTS"
+_FIRST: Final = {"ledger", "plans", "operations", "claims", "confirmed"}
+"""The tables of each ledger of this version."""
 
 
 def ledger_version(connection: sqlite3.Connection, path: Path) -> int:
@@ -81,6 +86,34 @@ def create_tables(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
+
+
+def has_tables(connection: sqlite3.Connection) -> bool:
+    """Whether a ledger of this version has its tables, each with its columns; those that came later may be missing."""
+    found = _columns(connection)
+    needed = _needed_columns().items()
+    return (
+        all(columns <= found.get(table, columns) for table, columns in needed)
+        and set(found) >= _FIRST
+    )
+
+
+@cache
+def _needed_columns() -> dict[str, frozenset[str]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        create_tables(connection)
+        return _columns(connection)
+
+
+def _columns(connection: sqlite3.Connection) -> dict[str, frozenset[str]]:
+    """The columns of each table."""
+    rows = connection.execute(
+        "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+    )
+    columns: dict[str, set[str]] = defaultdict(set)
+    for table, column in rows:
+        columns[table].add(column)
+    return {table: frozenset(names) for table, names in columns.items()}
 
 
 def _add_counts(connection: sqlite3.Connection) -> None:

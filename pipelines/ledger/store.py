@@ -30,7 +30,7 @@ from orderbridge.pipelines.ledger.clock import (
 from orderbridge.pipelines.ledger.keys import salted
 from orderbridge.pipelines.ledger.mark import Mark
 from orderbridge.pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
-from orderbridge.pipelines.ledger.schema import VERSION, create_tables, ledger_version
+from orderbridge.pipelines.ledger.schema import VERSION, create_tables, has_tables, ledger_version
 from orderbridge.sources.disk import disk_errors, file_version, open_private, sync
 from orderbridge.sources.errors import BridgeError, UsageError
 
@@ -70,7 +70,12 @@ _NOT_NEWEST: Final = {
     "older": "is an older copy of the ledger, or lacks the end of its log: something was sent since",
     "another": "is not the ledger that was used here",
 }
-_OTHER_STATE: Final = f"SELECT 1 FROM operations WHERE state NOT IN {get_args(State)} LIMIT 1"
+_WRONG_ROWS: Final = (
+    f"SELECT 1 FROM operations WHERE state NOT IN {get_args(State)} LIMIT 1",
+    "SELECT 1 FROM operations WHERE plan NOT IN (SELECT plan FROM plans) LIMIT 1",
+    "SELECT 1 FROM claims LEFT JOIN operations o USING (plan, id) WHERE o.id IS NULL LIMIT 1",
+)
+"""What no ledger has: a state that is none, and rows of what is not there. SQLite finds nothing wrong with them."""
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -118,6 +123,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             try:
                 connection.execute("PRAGMA busy_timeout = 10000")
                 version = ledger_version(connection, path)
+                _check_tables(connection, path, version)
                 if not readonly:
                     _check_undamaged(path)
                     connection.execute("PRAGMA journal_mode = WAL")
@@ -446,6 +452,12 @@ def damaged(path: Path, *, is_database: bool = True) -> UsageError:
     )
 
 
+def _check_tables(connection: sqlite3.Connection, path: Path, version: int) -> None:
+    """Raises UsageError for a ledger of this version that lacks a table or a column."""
+    if version == VERSION and not has_tables(connection):
+        raise damaged(path)
+
+
 def _check_undamaged(path: Path) -> None:
     """Raises UsageError for a file that the integrity check of SQLite refuses: a row lost in it would be sent again."""
     files = (path, path.with_name(f"{path.name}-wal"))
@@ -475,12 +487,13 @@ def _unusable(path: Path, error: sqlite3.OperationalError) -> UsageError:
 
 @lru_cache(maxsize=2)
 def _is_undamaged(path: Path, versions: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether SQLite finds nothing wrong, and each operation has a state: once for each version of the files."""
+    """Whether SQLite finds nothing wrong, and each row belongs to another one: once for each version of the files."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         found = connection.execute("PRAGMA integrity_check(1)").fetchone()
         is_empty = connection.execute("PRAGMA user_version").fetchone() == (0,)
-        has_states = is_empty or connection.execute(_OTHER_STATE).fetchone() is None
-    return bool(found == ("ok",)) and has_states
+        if found != ("ok",):
+            return False
+        return is_empty or not any(connection.execute(sql).fetchone() for sql in _WRONG_ROWS)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from orderbridge.pipelines.ledger.model import (
     Unended,
     UnsettledUpdate,
 )
-from orderbridge.pipelines.ledger.store import FIELDS, Ledger, LedgerError
+from orderbridge.pipelines.ledger.store import FIELDS, Ledger, LedgerError, damaged
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, Plan
 from orderbridge.pipelines.push.next_steps import plan_again_command
 from orderbridge.pipelines.push.outcome import is_refusal
@@ -129,6 +129,8 @@ class PlanLedger:
             connection.execute(
                 "UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id]
             )
+            if sum(ledger.counts(manifest.plan_id).values()) != manifest.operations:
+                raise damaged(ledger.path)  # it has lost some: none of them would be sent, or known
         return cls(ledger, manifest.plan_id)
 
     @classmethod

@@ -20,9 +20,12 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from typing import Final
+from unittest import mock
 
 from tests.crashes.pull import pull_crashes
 from tests.crashes.push import push_crashes
+from tests.pipelines.push.damaged import Scene, alter, damage
+from tests.pipelines.push.plans import place
 from tests.pipelines.push.simulation import Wrong, simulate
 from tests.postgres import is_available
 from tests.soak.damage import damage_seed
@@ -86,6 +89,29 @@ def all_crashes(seed: int) -> Outcome:
     return Outcome(counts, problems)
 
 
+def ledgers_seed(seed: int) -> Outcome:
+    """A project whose ledger a disk damages, or another program alters, and pushes with it: see `damaged`."""
+    counts: Counter[str] = Counter()
+    problems: list[str] = []
+    with mock.patch.dict(os.environ), folder_in_memory() as folder:
+        (copies := folder / "copies").mkdir()
+        (project := folder / "project").mkdir(mode=0o700)
+        with place(project) as at:
+            scene = Scene.build(at, copies)
+            for number in range(seed * LEDGERS, (seed + 1) * LEDGERS):
+                played = scene.play(number, alter if number % 3 == 0 else damage)
+                problems += played.problems
+                check = "finds nothing wrong" if played.is_intact else "refuses it"
+                pushes = "none began" if played.is_refused else "went on"
+                counts[f"the integrity check {check}, pushes: {pushes}"] += 1
+                counts["writes with a ledger that it refuses"] += (
+                    0 if played.is_intact else sum(sent for _, sent in played.done)
+                )
+    return Outcome(counts, problems)
+
+
+LEDGERS: Final = 20
+"""Damaged ledgers of a seed."""
 CAMPAIGNS: Final[dict[str, tuple[Callable[[int], Outcome], int]]] = {
     "pull": (walk_seed, sys.maxsize),
     "platforms": (platform_seed, sys.maxsize),
@@ -96,6 +122,7 @@ CAMPAIGNS: Final[dict[str, tuple[Callable[[int], Outcome], int]]] = {
     "crashes": (all_crashes, 4),
     "damage": (damage_seed, 200),
     "shops": (shops_seed, 300),
+    "ledgers": (ledgers_seed, 500),
 }
 """What a seed runs, and the most seeds: more bring nothing new, or take a night each."""
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -56,6 +58,42 @@ class Platform:
             for path, body in self.client.sent
             if path == "/customers" or b'"stock"' in body
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What pushes with a damaged ledger did.
+
+    Attributes:
+        how: the seed, and how it was damaged.
+        is_intact: SQLite finds nothing wrong with it.
+        done: of each push its exit code, and how much it sent.
+        again: what arrived more than once, and may not.
+    """
+
+    how: str
+    is_intact: bool
+    done: list[tuple[int, int]]
+    again: dict[str, int]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether no push began."""
+        return {code for code, _ in self.done} == {2}
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with them."""
+        found = []
+        if self.again:
+            found.append(f"sent again: {self.again}")
+        if not self.is_intact and any(sent for _, sent in self.done):
+            found.append("sent with a ledger that the integrity check refuses")
+        if any(sent for code, sent in self.done if code in (1, 2)):
+            found.append("sent before it refused the ledger")
+        if 1 in {code for code, _ in self.done}:
+            found.append("an internal error")
+        return [f"{self.how}: {problem}: {self.done}" for problem in found]
 
 
 @dataclass
@@ -116,6 +154,30 @@ class Scene:
         shutil.copytree(self.copies / "project", self.at.folder, dirs_exist_ok=True)
         self.platform.client.sent = [*self.before]
 
+    def is_intact(self) -> bool:
+        """Whether the integrity check of SQLite finds nothing wrong with a copy of the ledger."""
+        copy = self.copies / "probe.sqlite"
+        for suffix in ("", "-wal", "-shm"):
+            part = copy.with_name(f"{copy.name}{suffix}")
+            part.unlink(missing_ok=True)
+            source = self.at.ledger.with_name(f"{self.at.ledger.name}{suffix}")
+            if source.exists() and suffix != "-shm":
+                shutil.copyfile(source, part)
+        try:
+            with closing(sqlite3.connect(copy)) as connection:
+                return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        except (sqlite3.Error, UnicodeDecodeError):
+            return False
+
+    def play(self, seed: int, how: Callable[[Scene, int], str]) -> Played:
+        """Puts all back, damages the ledger, and pushes each plan."""
+        self.restore()
+        words = f"{seed}: {how(self, seed)}"
+        is_intact = self.is_intact()
+        done = self.push_all()
+        again = {name: count for name, count in self.platform.writes().items() if count > 1}
+        return Played(words, is_intact, done, again)
+
     def push_all(self) -> list[tuple[int, int]]:
         """Pushes each plan. Returns its exit code, that of a bug where it raised, and how much it sent."""
         done: list[tuple[int, int]] = []
@@ -160,6 +222,45 @@ def _swap(data: bytearray, rng: random.Random, scene: Scene) -> None:
     one, other = (rng.randrange(pages) * PAGE for _ in range(2))
     first, second = bytes(data[one : one + PAGE]), bytes(data[other : other + PAGE])
     data[one : one + PAGE], data[other : other + PAGE] = second, first
+
+
+ALTERATIONS: Final = (
+    "DROP TABLE {table}",
+    "ALTER TABLE {table} RENAME TO other",
+    "ALTER TABLE {table} RENAME COLUMN {column} TO other",
+    "ALTER TABLE {table} ADD COLUMN other",
+    "DELETE FROM {table} WHERE drawn() % {number} = 0",
+    "DELETE FROM {table}",
+    "UPDATE {table} SET {column} = NULL WHERE drawn() % {number} = 0",
+    "UPDATE {table} SET {column} = {column} || '?' WHERE drawn() % {number} = 0",
+    "UPDATE {table} SET {column} = {column} + {number} WHERE drawn() % {number} = 0",
+)
+"""What another program may do to a table. SQLite finds nothing wrong with the database that it leaves."""
+UNNOTICED: Final = ("DELETE FROM claims", "UPDATE claims")
+"""Nothing shows that the hashes of a create are gone or others: an answer of a person deletes them too."""
+
+
+def alter(scene: Scene, seed: int) -> str:
+    """Alters a table, a column or rows of the ledger, and returns how; one that SQLite refuses changes nothing."""
+    rng = random.Random(seed)
+    statement = UNNOTICED[0]
+    with closing(sqlite3.connect(scene.at.ledger, isolation_level=None)) as connection:
+        connection.create_function("drawn", 0, lambda: rng.getrandbits(16))
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1"
+        ).fetchall()
+        while statement.startswith(UNNOTICED):
+            (table,) = rng.choice(tables)
+            columns = connection.execute("SELECT name FROM pragma_table_info(?)", [table])
+            (column,) = rng.choice(columns.fetchall())
+            statement = rng.choice(ALTERATIONS).format(
+                table=table, column=column, number=rng.randint(2, 5)
+            )
+        try:
+            changed = connection.execute(statement).rowcount
+        except sqlite3.Error as error:
+            return f"{statement}: {error}"
+    return f"{statement}: {changed}"
 
 
 DAMAGES: Final[tuple[Callable[[bytearray, random.Random, Scene], None], ...]] = (
