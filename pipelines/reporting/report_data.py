@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final
@@ -16,7 +16,7 @@ from typing import Any, Final
 import duckdb
 
 from orderbridge.pipelines.warehouse.finding_history import NewFindings, new_findings
-from orderbridge.pipelines.warehouse.marks import assumed_columns, assumed_values
+from orderbridge.pipelines.warehouse.marks import assumed_columns, assumptions
 from orderbridge.pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import Rows, read_rows
@@ -41,7 +41,7 @@ class ReportData:
         source: whose data it is, as far as it is known.
         new_findings: what the run found and the one before it did not.
         schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
-        assumed: the values that rest on nobody's answer; empty where none does.
+        assumed: the values that nobody has confirmed, by question; without those of statuses, which may be names.
         assumed_columns: of `bi`, those that rest on it.
         counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
         rows: of each query in `queries.toml`; none where the warehouse lacks a table of it.
@@ -51,7 +51,7 @@ class ReportData:
     source: DataSource
     new_findings: list[NewFindings]
     schema_changes: list[SchemaChange]
-    assumed: str = ""
+    assumed: Mapping[str, str] = field(default_factory=dict)
     assumed_columns: Collection[str] = ()
     counts: dict[str, tuple[int, Any]] = field(default_factory=dict)
     rows: dict[str, Rows] = field(default_factory=dict)
@@ -78,12 +78,15 @@ def _read(
 ) -> ReportData:
     sql = "SELECT DISTINCT concat(schema_name, '.', table_name) FROM duckdb_columns()"
     tables = {name for (name,) in warehouse.execute(sql).fetchall()}
+    assumed = assumptions(warehouse)
+    if STATUSES in assumed:
+        assumed[STATUSES] = ""  # a status may be that of one order
     data = ReportData(
         run,
         read_source(warehouse),
         new_findings(warehouse),
         schema_changes(warehouse, run["as_of"]),
-        assumed_values(warehouse, without_values=[STATUSES]),  # a status may be that of one order
+        assumed,
         assumed_columns(warehouse).keys(),
     )
     for table in (*LISTS, *(name for name in FURTHER if f"reconciled.{name}" in tables)):

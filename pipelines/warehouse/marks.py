@@ -6,7 +6,6 @@ the next run after the answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import duckdb
@@ -44,20 +43,8 @@ def assumed_columns(warehouse: duckdb.DuckDBPyConnection) -> dict[str, list[str]
     return columns
 
 
-def assumed_values(warehouse: duckdb.DuckDBPyConnection, without_values: Sequence[str] = ()) -> str:
-    """The assumptions in a list for people; empty where nothing is assumed.
-
-    Args:
-        warehouse: the published one.
-        without_values: questions whose values are not shown.
-    """
-    return ", ".join(
-        question if question in without_values else f"{question} = {value}"
-        for question, value in assumptions(warehouse).items()
-    )
-
-
 def assumed_line(warehouse: duckdb.DuckDBPyConnection) -> str:
     """One line with what is assumed, and the command that shows it; empty where nothing is."""
-    values = assumed_values(warehouse)
+    assumed = assumptions(warehouse).items()
+    values = ", ".join(f"{question} = {value}" for question, value in assumed)
     return f"{MARK} assumed, not confirmed: {values}; see orderbridge questions" if values else ""

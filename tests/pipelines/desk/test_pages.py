@@ -298,7 +298,7 @@ def test_names_of_customers_are_text_on_a_match() -> None:
 def test_the_report_is_shown_with_its_own_policy(shop_desk: Browser) -> None:
     response = shop_desk.get("/report/page")
     assert response.status_code == 200
-    assert "<title>Order bridge report</title>" in response.text
+    assert "<title>Sales and data of " in response.text
     assert response.headers["content-security-policy"].startswith("default-src 'none'")
     assert "script-src" not in response.headers["content-security-policy"]
 

@@ -22,6 +22,7 @@ from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.ops import LastRead
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.rules import RULES
 from tests.pipelines.bridge import command, pulled
 from tests.pipelines.reporting.page import change, made, personal
@@ -313,7 +314,27 @@ def test_a_status_of_fewer_than_five_orders_is_not_shown_it_may_be_a_name(wareho
     assert not [name for name in ("Zoe", "Quispe", "Ana Ñ") if name in words]
     assert "other (fewer than 5 orders each) 5 " in words
     assert "sent 5 " in words
-    assert "assumed, not confirmed: reconcile.order_statuses; see orderbridge questions" in words
+    assert "that no person has confirmed: which statuses of orders are sales. To see" in words
+
+
+def test_it_is_read_without_a_repository_its_keys_and_tables_are_in_commands_alone(
+    warehouse: Path,
+) -> None:
+    settings = [one.key for one in SETTINGS.values() if one.section == "reconcile"]
+    assumed = ", ".join(f"('{key}', 'assumed', 'a')" for key in settings)
+    change(
+        warehouse,
+        f"""CREATE OR REPLACE TABLE reconciled.meanings AS
+        SELECT * FROM (VALUES {assumed}) AS m(question, state, value)""",
+    )
+    out = warehouse.with_name("report.html")
+    report(out)
+    text = out.read_text("utf-8")
+    (title,) = re.findall("<title>(.*?)</title>", text)
+    assert f"<h1>{title}</h1>" in text
+    plain = re.sub(r"<style>.*?</style>|<code>.*?</code>|<[^<>]*>", " ", text, flags=re.DOTALL)
+    assert "that no person has confirmed" in plain
+    assert not re.findall(r"\b(?:reconcile|reconciled|sources|bi|raw|ops)\.\w+|\w+\.md\b", plain)
 
 
 def test_findings_and_names_of_any_number_and_length_have_a_report_of_bounded_size(

@@ -14,6 +14,7 @@ from orderbridge.pipelines.reporting.report import report
 from orderbridge.pipelines.reporting.texts import catalogue, report_texts
 from orderbridge.pipelines.warehouse.schema_changes import _KINDS
 from orderbridge.sources.contract import LISTS
+from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.sources.texts import LANGUAGES
 from orderbridge.transforms.erp.compare import COMPARISONS
 from orderbridge.transforms.rules import RULES, SEVERITIES, Severity
@@ -30,6 +31,9 @@ NAMED = {
     "severities": {*get_args(Severity)},
     "severity_means": {*get_args(Severity)},
     "found": {*get_args(Severity)},
+    "assumed": {
+        one.name for one in SETTINGS.values() if one.section == "reconcile" and one.holds_up
+    },
 }
 """Codes that the program puts together, by their first word."""
 OTHERS = ("table", "promotion", "variant", "chain", "on", "by", "price_list", "period", "chart")
@@ -120,7 +124,7 @@ def test_a_spanish_page_has_no_english_but_what_is_marked_so(
     report(out, "es")
     text = out.read_text("utf-8")
     assert '<html lang="es">' in text
-    assert "Informe de orderbridge" in text
+    assert "<h1>Ventas y datos de " in text
     words = Words(text).words
     assert len(words) > 200
     english = {
