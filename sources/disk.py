@@ -11,8 +11,10 @@ import errno
 import glob
 import itertools
 import os
+import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,6 +38,10 @@ _LOCATION_ERRNOS: Final = (
     errno.ENAMETOOLONG,
 )
 _TEMPORARY_SUFFIX: Final = ".new"
+_WORKING: Final = ".orderbridge-writing-"
+"""Begins the names of folders with the parts of a file that is being written."""
+_ABANDONED_S: Final = 3600.0
+"""Age of what a killed command left beside its file, from which it is removed: another one may be writing there."""
 _SUFFIX_CHARACTERS: Final = 32
 """What the name of a lock or a note next to a file has more than the file's own, at most."""
 
@@ -135,13 +141,12 @@ def replace_file(
     Args:
         target: the file to replace or create.
         mode: of the new file.
-        is_only_writer: whether the caller holds a lock, so that what a killed writer left can be removed.
+        is_only_writer: whether the caller holds a lock, so that what a killed writer left can be removed at once.
         is_durable: whether content and name must be on disk when the block ends.
     """
     prefix = f".{target.name[:100]}."
-    if is_only_writer:
-        for abandoned in target.parent.glob(f"{glob.escape(prefix)}*{_TEMPORARY_SUFFIX}"):
-            abandoned.unlink(missing_ok=True)
+    pattern = f"{glob.escape(prefix)}*{_TEMPORARY_SUFFIX}"
+    _remove_abandoned(target.parent, pattern, 0.0 if is_only_writer else _ABANDONED_S)
     descriptor, name = tempfile.mkstemp(_TEMPORARY_SUFFIX, prefix, target.parent)
     temporary = Path(name)
     try:
@@ -154,6 +159,26 @@ def replace_file(
             temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def working_folder(parent: Path) -> Iterator[str]:
+    """A private folder for the parts of a file that is written in `parent`, removed at the end."""
+    _remove_abandoned(parent, f"{_WORKING}*", _ABANDONED_S)
+    with tempfile.TemporaryDirectory(dir=parent, prefix=_WORKING) as folder:
+        yield folder
+
+
+def _remove_abandoned(folder: Path, pattern: str, age_s: float) -> None:
+    """Removes what killed commands left in a folder, once it is so old."""
+    for path in folder.glob(pattern):
+        with suppress(OSError):  # what is written now does not need it gone
+            if time.time() - path.lstat().st_mtime < age_s:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
 
 def write_private(path: Path, content: bytes, *, is_only_writer: bool = False) -> None:

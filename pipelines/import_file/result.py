@@ -9,7 +9,6 @@ A hidden sheet has the hash of each row of `all lines`, where corrections would 
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -38,7 +37,7 @@ from orderbridge.pipelines.plan.wording import problems_in, reason_in
 from orderbridge.pipelines.push.passwords import inputs_of
 from orderbridge.pipelines.push.results import FILE_OF, RESULT_COLUMNS, RESULT_FILES
 from orderbridge.sources.command_line import run_again
-from orderbridge.sources.disk import disk_errors, first_free, write_private
+from orderbridge.sources.disk import disk_errors, first_free, working_folder, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import escape, neutralize, people_rows
 from orderbridge.sources.files.workbook import HASHES_SHEET
@@ -120,7 +119,7 @@ def write_result(
     hint = f"The result of each line is in results/. Free space, then {run_again()}"
     with (
         disk_errors(plan.folder, hint),
-        tempfile.TemporaryDirectory(dir=plan.folder, prefix=".result-") as folder,
+        working_folder(plan.folder) as folder,
     ):
         made = Path(folder) / RESULT_FILE
         with new_workbook(made, folder) as workbook:

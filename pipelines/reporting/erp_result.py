@@ -6,7 +6,6 @@ line is: status, both codes, and what differs. What needs a person comes first.
 
 from __future__ import annotations
 
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from orderbridge.pipelines.plan.rejects import RejectsWriter
 from orderbridge.pipelines.reconcile.erp_files import ErpFiles
 from orderbridge.pipelines.reporting.outputs import output_target
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.sources.disk import disk_errors, replace_file
+from orderbridge.sources.disk import disk_errors, replace_file, working_folder
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import neutralize
 
@@ -62,7 +61,7 @@ def write_erp_result(out: Path, files: ErpFiles) -> None:
     with (
         open_warehouse() as warehouse,
         disk_errors(f"{target} cannot be written", _HINT),
-        tempfile.TemporaryDirectory(dir=target.parent, prefix=".result-") as folder,
+        working_folder(target.parent) as folder,
         replace_file(target) as file,
         new_workbook(file, folder) as workbook,
     ):

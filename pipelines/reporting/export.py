@@ -12,7 +12,6 @@ import hashlib
 import io
 import math
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -28,7 +27,7 @@ from orderbridge.pipelines.reporting.outputs import output_target
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.descriptions import DESCRIBED_SCHEMAS, may_be_personal
 from orderbridge.pipelines.warehouse.sql import failure_words, is_one_select, sql_name
-from orderbridge.sources.disk import disk_errors, replace_file, write_private
+from orderbridge.sources.disk import disk_errors, replace_file, working_folder, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import csv_lines, neutralize, neutralize_column
 from orderbridge.sources.settings import own_path, project_file
@@ -248,7 +247,7 @@ def _write_parquet(query: duckdb.DuckDBPyRelation, file: BinaryIO) -> int:
 
 def _write_xlsx(query: duckdb.DuckDBPyRelation, file: BinaryIO) -> int:
     with (
-        tempfile.TemporaryDirectory(dir=Path(str(file.name)).parent, prefix=".export-") as folder,
+        working_folder(Path(str(file.name)).parent) as folder,
         new_workbook(file, folder) as workbook,
     ):
         sheet = workbook.add_worksheet("rows")

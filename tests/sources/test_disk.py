@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -19,6 +20,7 @@ from orderbridge.sources.disk import (
     open_private,
     private_folder,
     replace_file,
+    working_folder,
     write_private,
 )
 from orderbridge.sources.errors import UsageError
@@ -52,6 +54,27 @@ def test_a_replaced_file_is_old_or_new_and_nothing_is_left_of_a_failure(tmp_path
         file.write(b"new")
     assert target.read_text() == "new"
     assert mode(target) == 0o640
+
+
+def test_what_a_killed_writer_left_goes_an_hour_later_and_what_another_writes_stays(
+    tmp_path: Path,
+) -> None:
+    target = tmp_path / "report.html"
+    two_hours_ago = time.time() - 7200
+    for age in ("old", "new"):
+        left = tmp_path / f".report.html.{age}.new"
+        left.touch()
+        parts = tmp_path / f".orderbridge-writing-{age}"
+        parts.mkdir()
+        (parts / "sheet.xml").touch()
+        if age == "old":
+            os.utime(left, (two_hours_ago, two_hours_ago))
+            os.utime(parts, (two_hours_ago, two_hours_ago))
+    with working_folder(tmp_path) as folder:
+        assert mode(Path(folder)) == 0o700
+        write_private(target, b"whole")
+    expected = [".orderbridge-writing-new", ".report.html.new.new", "report.html"]
+    assert sorted(names(tmp_path)) == expected
 
 
 def test_a_prepared_file_or_link_is_replaced_and_not_written_to(tmp_path: Path) -> None:

@@ -20,13 +20,15 @@ from tests.pipelines.bridge import Bridge, bridge, command, start
 
 CHECKOUT = Path(__file__).parents[3]
 INPUT = "clientes.csv"
+INPUTS = (INPUT, "precios.sql", "cuentas.csv")
 NAME = "Zurita-Personal"
 EXAMPLES = {
-    "the file of `--csv`": ("clean.csv",),
-    "the file of `--erp-result`; `.result-*/` while it is written": (
-        "comparison.xlsx",
-        ".result-*/",
-    ),
+    "the file of `preview --csv`": ("clean.csv",),
+    "the file of `questions --csv`": ("asked.csv",),
+    "the file of `export --out`": ("exported.xlsx",),
+    "`.orderbridge-writing-*/` beside a workbook": (".orderbridge-writing-*/",),
+    "the file of `desk --launcher`": ("shop.desktop",),
+    "the file of `--erp-result`": ("comparison.xlsx",),
 }
 
 
@@ -74,7 +76,7 @@ class Shell:
                 content = path.read_bytes() if stat.S_ISREG(facts.st_mode) else b""
             except FileNotFoundError:  # a file of a command that is running
                 continue
-            if name != INPUT:
+            if name not in INPUTS:
                 assert facts.st_uid == os.geteuid(), name
                 self.modes[name], self.contents[name] = facts.st_mode, content
 
@@ -105,6 +107,10 @@ def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_th
         (shell.project / INPUT).write_text(
             f"erpCode;email;firstName;lastName\nE1;{NAME}1@example.test;Ana;{NAME}\n002;;{NAME};B\n"
         )
+        (shell.project / "precios.sql").write_text(
+            "SELECT 1 AS productId, 1 AS variantId, 'S' AS sku"
+        )
+        (shell.project / "cuentas.csv").write_text("Account;Nombre\n1;Ana\n2;Eva\n")
         os.umask(0)
         shell.run("init --sandbox")
         shell.killed("pull", at=".build-*/*")
@@ -130,6 +136,11 @@ def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_th
         ):
             shell.run(line)
         shell.run(f"import customers {INPUT} --passwords file --yes")
+        shell.run("import variants precios.sql --sql --yes")
+        shell.run("import customers cuentas.csv --passwords file --yes", (2,))
+        shell.run("answer reconcile.country ES")
+        shell.run("questions --csv asked.csv")
+        shell.run("export bi.orders --out exported.xlsx")
         emails = {
             str(row["email"]).encode()
             for row in made.platform.state.records("customers")
@@ -159,14 +170,16 @@ def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_th
     )
     of_others = (
         "demo/",
+        "desk/",
+        "shop.desktop",
+        "tmp*/",
         ".dlt/reviewed.csv",
         ".lookup-records.json",
         "plan-*/.platform-messages.jsonl",
     )  # tests of their commands
     transient = (
         ".orderbridge-plan-*/",
-        ".result-*/",
-        "plan-*/.result-*/",
+        ".orderbridge-writing-*/",
         ".*.new",
         *elsewhere,
         *of_others,

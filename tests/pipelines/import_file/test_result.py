@@ -168,7 +168,7 @@ def test_a_password_is_in_no_workbook_and_a_changed_one_is_kept(desk: Desk) -> N
     assert b"hunter" not in content
     assert b"the password must be filled in again" in content
     assert first.file.stat().st_mode & 0o077 == 0
-    assert [path.name for path in first.plan.folder.glob(".result-*")] == []
+    assert [path.name for path in first.plan.folder.glob(".orderbridge-writing-*")] == []
     for path in ("unchanged.csv", "results/confirmed.csv", "verify.csv"):  # as the input has it
         assert re.match(b"\xef\xbb\xbf[a-z]+;", (first.plan.folder / path).read_bytes()), path
     assert writing.write_result(first.plan) == first.file  # its own is replaced
