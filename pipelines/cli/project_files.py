@@ -20,7 +20,8 @@ SANDBOX_MARK: Final = (
 )
 IGNORED: Final = (
     ".dlt/secrets.toml*", ".dlt/.anonymous_id", ".dlt/pipelines/", "*.duckdb", "*.duckdb.*", ".build-*/", "*.sqlite",
-    "*.sqlite-*", "*.sqlite.*", "*.failed.json", "plan-*/", ".orderbridge-plan-*/", ".orderbridge-writing-*/", ".*.new", "report*.html", "passwords.csv",
+    "*.sqlite-*", "*.sqlite.*", "*.failed.json", "plan-*/", ".orderbridge-plan-*/",
+    ".orderbridge-writing-*/", ".*.new", "report*.html", "passwords.csv",
     ".env", ".env.*", "*.env", "nightly.jsonl", "nightly.log", "imports.jsonl", "*.[cC][sS][vV]", "*.[tT][sS][vV]",
     "*.[xX][lL][sS]*", "*.[oO][dD][sS]",
 )  # fmt: skip
