@@ -1,4 +1,4 @@
-"""What the program makes of each shop: `python -m tests.shops [NAME …]`.
+"""What the program makes of each shop: `python -m tests.shops [NAME …]`; `unseen.NAME` is one of the unseen shops.
 
 A row is a shop: how many orders and of them which figures are wrong or unknown, without an answer and after those of
 its owner. The command ends with 1 if one is wrong without a question about it, or after the answers.
@@ -15,15 +15,17 @@ from pathlib import Path
 from tests.shops.judge import judged
 from tests.shops.owners import OWNERS
 from tests.shops.test_shops import shop_of
+from tests.shops.unseen.owners import OWNERS as OWNERS_OF_UNSEEN
 
 
 def main(names: Sequence[str]) -> int:
     logging.disable()
     problems = 0
+    owners = {**OWNERS, **{f"unseen.{name}": owner for name, owner in OWNERS_OF_UNSEEN.items()}}
     for name in names or [*OWNERS]:
         with tempfile.TemporaryDirectory() as folder:
             shop = shop_of(name)
-            made = judged(shop, OWNERS[name], Path(folder))
+            made = judged(shop, owners[name], Path(folder))
         silent = made.silently_wrong()
         problems += bool(silent or made.after.wrong)
         sys.stdout.write(

@@ -112,15 +112,17 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
         "order_total": "total_price__cent_amount",
         "order_total_unit": "cents",
         "order_currency": "total_price__currency_code",
-        "order_status": "payment_state",
+        "order_status": "order_state",
         "order_statuses": (
-            "Paid=sale,Pending=open,BalanceDue=open,Failed=cancelled,CreditOwed=refunded,"
-            "order_state: Cancelled=cancelled,payment_state: CreditOwed=refunded"
+            "Open=sale,Complete=sale,Cancelled=cancelled,payment_state: Pending=open,"
+            "payment_state: BalanceDue=open,payment_state: Failed=cancelled,"
+            "payment_state: CreditOwed=refunded"
         ),
         "order_lines": "orders__line_items",
         "order_line_product": "variant__sku",
         "order_line_product_name": "name__de",
         "order_line_quantity": "quantity",
+        "order_line_unit_price": "price__value__cent_amount",
         "order_line_total": "total_price__cent_amount",
     },
     "baeckerei": {
