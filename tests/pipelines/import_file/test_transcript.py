@@ -147,3 +147,26 @@ def test_the_transcripts_are_what_is_seen(
             for (_, variant), record in platform.state.variants.items()
         }
         assert {variant: sent[variant] for variant in prices} == prices
+
+
+def test_a_question_shows_fields_samples_and_a_guess_and_says_what_enter_does(
+    tmp_path: Path,
+) -> None:
+    names = ("corto", "largo", "ancho")
+    rows = (f"1;{1001 + n};{n:05d};Tornillo {name};{n},50\n" for n, name in enumerate(names, 1))
+    text = f"Id producto;Id variante;Referencia;Artículo;PVP\n{''.join(rows)}"
+    (tmp_path / "articulos.csv").write_text(text, "utf-8")
+    (tmp_path / "home").mkdir()
+    with serve(SandboxConfig(customers=1, orders=0, promotions=0, price_lists=0)) as platform:
+        home = str(tmp_path / "home")
+        env = settings(platform, tmp_path, PATH=os.environ["PATH"], HOME=home, LANG="C")
+        import_it = ["import", "variants", "articulos.csv", "--yes"]
+        seen = run(import_it, "\ni\n", tmp_path, env)
+        sent = platform.state.variants[1, 1002].fields
+    (fields,) = re.findall("Free fields: ((?:.+\n  )*.+)", seen)
+    assert {"erpCode", "stock"} <= set(re.split(r",\s+", fields))
+    assert "i to ignore it" in seen
+    assert "Enter alone asks again." in seen
+    question = "  Artículo (Tornillo corto · Tornillo largo · Tornillo ancho), perhaps erpCode"
+    assert seen.count(question) == 2, "it is asked again after Enter"
+    assert (sent["sku"], sent.get("erpCode")) == ("00001", None)
