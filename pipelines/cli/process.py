@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, event_json
 from orderbridge.sources.command_line import run_again
@@ -110,10 +111,23 @@ def start(*, sends_keys: bool = False) -> Reporter:
     with suppress(UsageError):
         for name, setting in misspelt_names().items():
             LOG.warning("`%s` is not a setting and is not read. Did you mean `%s`?", name, setting)
+    _warn_of_hidden_options()
     STOP.listen()
     if sends_keys:
         _confirm_hosts()
     return reporter
+
+
+def _warn_of_hidden_options() -> None:
+    """Warns of options that were given and that the help no longer has: the next version does not take them."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return
+    for option in context.command.params:
+        is_hidden = isinstance(option, click.Option) and option.hidden and option.name
+        if is_hidden and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
+            name = f"{context.command.name} {option.opts[0]}"
+            LOG.warning("the next version does not take `%s`: take it out of scripts", name)
 
 
 def _confirm_hosts() -> None:

@@ -382,7 +382,24 @@ def test_the_statements_of_the_views_are_printed(tmp_path: Path, nobody: dict[st
     done = command(
         "views", "--sql", env=nobody | {"WAREHOUSE__DESTINATION": "postgres"}, cwd=tmp_path
     )
-    assert (done.code, done.err, done.out.count("CREATE OR REPLACE VIEW") > 5) == (0, "", True)
+    assert done.err == "the next version does not take `views --sql`: take it out of scripts\n"
+    assert (done.code, done.out.count("CREATE OR REPLACE VIEW") > 5) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "line", ["plan customers file.csv --batch-size 5", "push plan --concurrency 2"]
+)
+def test_an_option_that_goes_is_taken_with_one_line_that_says_so(
+    line: str, tmp_path: Path, nobody: dict[str, str]
+) -> None:
+    (tmp_path / "plan").mkdir()
+    (tmp_path / "file.csv").write_text("erpCode\n1\n", "utf-8")
+    name, *_, option, _ = line.split()
+    done = command(*line.split(), env=nobody, cwd=tmp_path)
+    assert done.err.count(f"the next version does not take `{name} {option}`") == 1
+    without = command(*line.split()[:-2], env=nobody, cwd=tmp_path)
+    assert "the next version" not in without.err
+    assert done.code == without.code
 
 
 def test_a_sandbox_writes_settings_that_init_and_pull_use_and_ends_on_a_signal(
