@@ -248,7 +248,11 @@ class Project:
         (folder / "v.csv").write_text("productId;variantId;sku;stock\n" + "".join(variants))
         project = cls(made, kept, process)
         for line in HISTORY:
-            project.command(line)
+            code, said = project.command(line)
+            if code != ExitCode.DONE:
+                raise RuntimeError(
+                    f"the project is not made: {line} ended with {code}: {said[-300:]}"
+                )
         note = {"message": "m", "hint": "h", "exit_code": 4, "failed_at": "2026-03-02"}
         (folder / "warehouse.duckdb.failed.json").write_text(json.dumps(note))
         shutil.copytree(folder, kept)
