@@ -125,7 +125,7 @@ class _Candidates:
         """Reads a column. Returns its evidence in counts, and a few of its values."""
         values = self._orders.distinct([name])
         found = self._match(name, values, self._notation)
-        hits = found.codes if found.is_by_code else found.ids
+        hits = found.codes if found.is_by_code or found.bare else found.ids
         is_known = found.named_count > 0 and hits >= MATCHED_SHARE_MIN * found.named_count
         if is_known and hits >= CUSTOMER_ROWS_MIN * self._orders.rows:
             self.fitting[name] = found

@@ -46,8 +46,10 @@ class CustomerMatch:
         is_ambiguous: boolean; the value is an ERP code that several customers have.
         ids: how many rows have ids of customers.
         codes: how many have ERP codes.
+        bare: how many of these codes are written without the zeros in front.
         is_by_code: whether the column is read as ERP codes rather than as ids.
-        is_unproven: it is neither: its name is that of a code, but its values are ids rather than codes.
+        is_unproven: it is neither: its name is that of a code, but its values are ids rather than codes; or they are
+            codes without their zeros rather than ids.
         is_contradicted: only the other reading fits its values.
     """
 
@@ -57,6 +59,7 @@ class CustomerMatch:
     is_ambiguous: Column[Any]
     ids: int
     codes: int
+    bare: int
     is_by_code: bool
     is_unproven: bool
     is_contradicted: bool
@@ -78,7 +81,9 @@ class CustomerMatch:
     @property
     def evidence(self) -> str:
         """What the reading rests on, in counts; no value."""
-        return f"{self.ids} of {self.counts.sum()} are ids of customers, {self.codes} are ERP codes"
+        zeros = f" ({self.bare} without zeros in front)" if self.bare else ""
+        words = f"are ids of customers, {self.codes} are ERP codes{zeros}"
+        return f"{self.ids} of {self.counts.sum()} {words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +95,13 @@ class CustomerIndex:
         codes: `code` and `customer_id`: ERP codes that one customer has. A listed customer has a code before one that
             is missing.
         shared: ERP codes that several have.
+        bare_codes: `code` and `customer_id` of codes that begin with zeros, without these, where no other one is so.
     """
 
     ids: pd.DataFrame
     codes: pd.DataFrame
     shared: Column[Any]
+    bare_codes: pd.DataFrame
 
     @classmethod
     def of(cls, customers: pd.DataFrame) -> CustomerIndex:
@@ -108,9 +115,8 @@ class CustomerIndex:
             codes = codes[~is_reused]
         is_shared = is_repeated(codes["code"])
         shared = codes.loc[is_shared, "code"].drop_duplicates()
-        return cls(
-            customers[["customer_id"]], codes.loc[~is_shared, ["code", "customer_id"]], shared
-        )
+        own = codes.loc[~is_shared, ["code", "customer_id"]]
+        return cls(customers[["customer_id"]], own, shared, _bare_codes(codes))
 
     def match(
         self,
@@ -125,6 +131,9 @@ class CustomerIndex:
         of it are enough. Where that leaves two readings that give orders to different customers, the column is
         unproven: nearly all values are of the other kind and not of this one, or of both and `name` is that of neither.
         `notation` is how it is read whatever its values are, and `counts` how many rows have each value; None: one.
+
+        A code without its zeros, such as `21` for `00021`, counts as a code where a person said that they are codes.
+        Otherwise it only puts ids in doubt.
         """
         if counts is None:
             counts = constant(1, values.index, BIGINT)
@@ -137,11 +146,19 @@ class CustomerIndex:
         ids = _number(by_id.notna(), counts)
         codes = _number(by_code.notna() | is_shared, counts)
         is_by_code = _is_by_code(name, ids, codes) if notation is None else notation == "codes"
-        customer_id, other_id = (by_code, by_id) if is_by_code else (by_id, by_code)
-        named = values.where(customer_id.notna() | (ids_of != _GUEST))
+        named = values.where((by_code if is_by_code else by_id).notna() | (ids_of != _GUEST))
         hits_min = MATCHED_SHARE_MIN * _number(named.notna(), counts)
+        by_any_code = by_code.fillna(look_up(values, self.bare_codes, "code")["customer_id"])
+        bare = _number(by_any_code.notna() | is_shared, counts) - codes
+        is_bare_instead_of_ids = not is_by_code and ids < hits_min <= codes + bare
+        if notation == "codes" or (notation is None and is_bare_instead_of_ids):
+            by_code = by_any_code
+            codes += bare
+        else:
+            bare = 0
+        customer_id, other_id = (by_code, by_id) if is_by_code else (by_id, by_code)
         hits, others = (codes, ids) if is_by_code else (ids, codes)
-        is_expected = notation is not None or _names_a_kind(name)
+        is_expected = notation is not None or _names_a_kind(name) or bare > 0
         is_open = hits < hits_min if is_expected else is_by_code
         is_contradicted = is_open and 0 < hits_min <= others
         is_unproven = (
@@ -151,18 +168,25 @@ class CustomerIndex:
         )
         if is_unproven:
             customer_id = customer_id.where(constant(False, values.index, BOOLEAN))
-        is_ambiguous = is_shared & is_by_code
         return CustomerMatch(
-            counts,
-            named,
-            customer_id,
-            is_ambiguous,
-            ids,
-            codes,
-            is_by_code,
-            is_unproven,
-            is_contradicted,
+            counts=counts,
+            named=named,
+            customer_id=customer_id,
+            is_ambiguous=is_shared & is_by_code,
+            ids=ids,
+            codes=codes,
+            bare=bare,
+            is_by_code=is_by_code,
+            is_unproven=is_unproven,
+            is_contradicted=is_contradicted,
         )
+
+
+def _bare_codes(codes: pd.DataFrame) -> pd.DataFrame:
+    """`code` and `customer_id` of the codes that zeros stand in front of, without these, where that names one code."""
+    bare = codes["code"].str.lstrip("0")
+    is_certain = (bare != codes["code"]) & (bare != "") & ~is_repeated(bare)
+    return codes.assign(code=bare).loc[is_certain, ["code", "customer_id"]]
 
 
 def _names_a_kind(name: str) -> bool:

@@ -25,9 +25,9 @@ DISCOUNT_ARRAYS: Final[list[str]] = _NAMES["line_discounts"]["arrays"]
 DISCOUNT_AMOUNTS: Final[list[str]] = _NAMES["line_discounts"]["amounts"]
 """The arrays of a line that hold discounts, and the columns of their amounts."""
 CUSTOMER_NAME: Final = re.compile(
-    r"(order_{1,2})?(id_|codigo_|cod_)?(customer|client|cliente|buyer|comprador|shopper|partner|kunde|kunden|acheteur|acquirente)"
+    r"(order_{1,2})?(id_|codigo_|cod_)?(customer|client|cliente|buyer|comprador|shopper|partner|kunde|kunden|kd|acheteur|acquirente)"
     r"(_data|_info|_details)?(_+(id|code|key|number|no|nr|nummer|ref|reference|codigo|codice|numero|erp_code|external_id"
-    r"|customer_id|customer_number))?|client_profile_data__user_profile_id|kundennummer"
+    r"|customer_id|customer_number))?|client_profile_data__user_profile_id|kundennummer|kundennr|kdnr"
 )
 """The customer who orders, by an id or a code."""
 RIVAL_NAME: Final = re.compile(
@@ -35,7 +35,7 @@ RIVAL_NAME: Final = re.compile(
 )
 """Columns that are not taken for the customer, but put another one in doubt that refers to other customers."""
 CODE_NAME: Final = re.compile(
-    r"(^|_)(codigo|cod|code|codice|number|no|nr|nummer|numero|kundennummer|ref|reference|external_id)(_|$)"
+    r"(^|_)(codigo|cod|code|codice|number|no|nr|nummer|numero|kundennummer|kundennr|kdnr|ref|reference|external_id)(_|$)"
 )
 """Names of these that mean a code that somebody else assigned, not an id of the platform."""
 ID_NAME: Final = re.compile(r"(^|_)id(_|$)")

@@ -178,7 +178,8 @@ def _notation_question(match: CustomerMatch, name: str, answer: Answer | None) -
     if answer is not None and match.is_contradicted:
         against = f"{name} is read as {answer.value}, but {match.evidence}"
     counts = {"ids": match.ids, "codes": match.codes}
-    words = {"ids": "are ids of customers", "codes": "are ERP codes"}
+    zeros = f", {match.bare} of them without zeros in front" if match.bare else ""
+    words = {"ids": "are ids of customers", "codes": f"are ERP codes{zeros}"}
     total = match.counts.sum()
     choices = [
         Choice(

@@ -32,3 +32,30 @@ def test_examples_are_the_same_in_whatever_order_threads_group_the_rows(step: in
     evidence = customer_evidence(orders, CustomerIndex.of(known), columns, {})
     assert columns.examples["customer_id"] == ["100", "101", "102"]
     assert evidence.proposal == "customer_id"
+
+
+def test_codes_without_their_zeros_put_ids_in_doubt_and_are_codes_where_a_person_says_so() -> None:
+    """Of 60 customers, the code of each is its id and 20 with zeros in front: `21` may be two of them."""
+    ids = [str(n) for n in range(1, 61)]
+    codes = [f"{n + 20:05d}" for n in range(1, 61)]
+    customers = pd.DataFrame({"customer_id": ids, "erp_code": codes, "is_missing": False})
+    index = CustomerIndex.of(customers)
+    values = column(pa.array([str(n) for n in range(21, 81)]))
+
+    found = index.match(values, "kd_nr")
+    assert (found.ids, found.codes, found.bare, found.is_unproven) == (40, 60, 60, True)
+    assert found.customer_id.isna().all()
+    assert "60 are ERP codes (60 without zeros in front)" in found.evidence
+
+    answered = index.match(values, "kd_nr", "codes")
+    assert answered.customer_id.tolist() == ids
+    assert not answered.is_contradicted
+
+    # who has said that they are ids is not asked again
+    assert not index.match(values, "kd_nr", "ids").is_contradicted
+
+    # where the ids fit, nothing is in doubt; a bare form of two codes names neither
+    own = index.match(column(pa.array(ids)), "kd_nr")
+    assert (own.ids, own.bare, own.is_unproven) == (60, 0, False)
+    twice = CustomerIndex.of(customers.assign(erp_code=["007", "07", *codes[2:]]))
+    assert twice.match(column(pa.array(["7"])), "kd_nr", "codes").customer_id.isna().all()
