@@ -59,8 +59,8 @@ _OVERRIDDEN: Final = f"""
     SEMI JOIN (FROM functions WHERE internal) AS own USING (function_name)
     WHERE NOT internal AND schema_name IN {("main", *SCHEMAS)} ORDER BY ALL"""
 """Functions in a file that have the name of DuckDB's. No function is called by its short name."""
-_FOREIGN_TEXTS: Final = ("not a valid duckdb", "version")
-"""What DuckDB says of a file that is none, or of another version."""
+_FOREIGN_TEXTS: Final = ("not a valid duckdb", "version", "extension")
+"""What DuckDB says of a file that is none, or of another version; one that begins like SQLite's needs an extension."""
 _CHECKED: Final[set[tuple[object, ...]]] = set()
 """Files that this process has checked for names of ours. It takes 15 ms, and some commands open one ten times."""
 _UNUSABLE_NAMES: Final = (*SCHEMAS, "bi", "temp", "system", "memory", "main")
@@ -161,8 +161,8 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 def _unusable(file: Path, error: duckdb.Error) -> UsageError:
     """Why DuckDB does not open a file."""
-    text = str(error).lower()
-    if isinstance(error, duckdb.IOException) and "lock" in text:
+    text = str(error).lower().replace(str(file).lower(), "")
+    if isinstance(error, duckdb.IOException) and "conflicting lock" in text:
         hint = "Close it there, then run again."
         return UsageError(f"{file} is open for writing in another program", hint)
     is_foreign = any(part in text for part in _FOREIGN_TEXTS)

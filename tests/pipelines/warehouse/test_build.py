@@ -498,6 +498,23 @@ def test_a_whole_warehouse_is_not_called_another_file_where_memory_is_short(tmp_
             open_warehouse(path)
 
 
+@pytest.mark.parametrize(
+    ("start", "words"), [(b"PK\3\4", "is damaged"), (b"SQLite format 3\0", "is not a DuckDB file")]
+)
+def test_a_warehouse_whose_first_bytes_are_damaged_is_not_called_open_or_a_view(
+    tmp_path: Path, start: bytes, words: str
+) -> None:
+    path = tmp_path / "lock-version-extension.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1")
+    path.write_bytes(start + path.read_bytes()[len(start) :])
+    words = f"{path} {words}"
+    with pytest.raises(UsageError, match=words):
+        open_warehouse(path)
+    with pytest.raises(UsageError, match=words):
+        build.connect(path, read_only=False)
+
+
 def test_what_libraries_raise_once_the_address_space_is_used_up_is_a_lack_of_memory() -> None:
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
