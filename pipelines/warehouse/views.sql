@@ -132,10 +132,12 @@ SELECT s.month, s.currency,
     sum(CASE WHEN s.is_sale AND s.month > s.first_month THEN s.total END) AS returning_revenue,
     count(CASE WHEN s.is_sale AND s.first_month IS NULL THEN 1 END) AS orders_without_customer,
     count(CASE WHEN s.is_sale AND s.total IS NULL THEN 1 END) AS unpriced_orders,
-    count(*) - count(s.is_sale) AS unknown_orders, sum(CASE WHEN s.is_sale IS NULL THEN s.total END) AS unknown_total
+    count(*) - count(s.is_sale) AS unknown_orders, sum(CASE WHEN s.is_sale IS NULL THEN s.total END) AS unknown_total,
+    CASE WHEN count(s.is_sale) > 0 THEN count(CASE WHEN s.is_cancelled THEN 1 END) END AS cancelled_orders,
+    sum(CASE WHEN s.is_sale THEN s.net_revenue END) AS net_revenue
 FROM (
-    SELECT o.currency, o.is_sale, o.total, o.customer_id, CAST(date_trunc('month', o.ordered_date) AS DATE) AS month,
-        f.first_month
+    SELECT o.currency, o.is_sale, o.is_cancelled, o.total, o.net_revenue, o.customer_id,
+        CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, f.first_month
     FROM bi.orders o LEFT JOIN (
         SELECT customer_id, CAST(date_trunc('month', min(ordered_date)) AS DATE) AS first_month
         FROM bi.orders WHERE is_sale AND customer_id IS NOT NULL AND customer_status <> 'none' GROUP BY customer_id

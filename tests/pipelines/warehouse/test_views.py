@@ -341,6 +341,17 @@ def test_one_row_says_of_which_environment_the_data_is_and_since_when_each_list_
     assert (oldest, environment) == (2, "sandbox")
 
 
+def test_a_month_has_its_cancelled_orders_and_its_revenue_without_tax_where_that_is_known(
+    build: duckdb.DuckDBPyConnection,
+) -> None:
+    may, june = date(2026, 5, 3), date(2026, 6, 3)
+    taxed = {"total": Decimal(118), "tax_in_total": Decimal(18)}
+    insert(build, "reconciled.orders", order("a", june, **taxed), order("b", may))
+    insert(build, "reconciled.orders", order("c", june, is_cancelled=True, **taxed))
+    found = "SELECT revenue, net_revenue, cancelled_orders FROM bi.revenue_by_month ORDER BY month"
+    assert build.execute(found).fetchall() == [(10, None, 0), (118, 100, 1)]
+
+
 def test_a_schema_bi_of_somebody_else_is_left_alone_and_a_copy_has_its_own_names() -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
