@@ -91,6 +91,7 @@ class Reporter:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=self._err,
+            transient=True,  # what remains on the screen is the result
             redirect_stdout=False,  # the result, which is not to appear among the bars on stderr
             disable=self.style != "auto",
         )
@@ -118,7 +119,7 @@ class Reporter:
 
     def progress(self, resource: str, pages: int, rows: int, total: int | None, sweep: int) -> None:
         """Called after each page of a walk."""
-        note = f"rows, {pages} pages" + (f", sweep {sweep}" if sweep > 1 else "")
+        note = f"rows, {pages} pages" + (f", pass {sweep}" if sweep > 1 else "")
         self.show(
             resource, rows, total, note, resource=resource, rows=rows, pages=pages, sweep=sweep
         )

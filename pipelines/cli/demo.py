@@ -65,13 +65,10 @@ _DESK: Final = (
 )
 _WHERE: Final = f"""\
 report.html                        one page about the warehouse: open it in a browser
-{_CUSTOMERS}, {_VARIANTS}        the ERP files; mappings/ has which column was taken for which field
-plan-customers-*/                  result.xlsx with each line and lines to correct, summary.md, passwords.csv
-plan-variants-*/operations.jsonl   each request as it was sent
+plan-*/result.xlsx                 each line of {_CUSTOMERS} and {_VARIANTS}, and the lines to correct
 warehouse.duckdb                   schemas raw, reconciled, ops and bi: docs/bi.md has SQL for twelve questions
 Next: orderbridge demo --desk  (its pages in the browser: drop the two files there)
-      make notebooks       (the notebooks, executed with this warehouse, as pages for a browser)
-      orderbridge init     (a project of yours)"""
+      orderbridge init         (a project of yours)"""
 
 
 @declared("demo")

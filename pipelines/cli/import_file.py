@@ -7,6 +7,7 @@ shown only to the person who is asked.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.pipelines.import_file.run import ImportResult, ImportSteps
     from orderbridge.pipelines.plan.make import PlanResult
+    from orderbridge.pipelines.push.model import PushOptions
 
 
 @declared("import")
@@ -71,7 +73,11 @@ def command(
         push=push_options, holds_damaged=not is_terminal, is_watched=is_terminal, **options
     )
     texts = shown_texts(lang)
-    run = Import(import_options, steps(reporter, lang, texts))
+
+    def is_brief(made: PlanResult) -> bool:
+        return reporter.style != "json" and _is_sent_at_once(made, push_options)
+
+    run = Import(import_options, steps(reporter, lang, texts, is_brief))
     try:
         with notify_failure(notified.url, "import", STOP.exit_code):
             result = run.run()
@@ -91,6 +97,14 @@ def command(
     return STOP.exit_code(result.exit_code)
 
 
+def _is_sent_at_once(made: PlanResult, options: PushOptions) -> bool:
+    """Whether nobody is asked before a plan is sent."""
+    manifest = made.manifest
+    if options.confirm is not None:
+        return manifest.operations <= options.confirm
+    return not manifest.operations or (options.agreed and manifest.environment == "sandbox")
+
+
 def _stopped() -> str:
     return f"; nothing was sent. To go on, {run_again()}"
 
@@ -105,9 +119,16 @@ def _result_of_sql(statement: Path, reporter: Reporter) -> Path:
 
 
 def steps(
-    reporter: Reporter, language: Language | None = None, texts: Texts | None = None
+    reporter: Reporter,
+    language: Language | None = None,
+    texts: Texts | None = None,
+    is_brief: Callable[[PlanResult], bool] = lambda made: False,
 ) -> ImportSteps:
-    """The steps, shown as their own commands show them; `language`: of the workbook, if it was given."""
+    """The steps, shown as their own commands show them.
+
+    `language`: of the workbook, if it was given. `is_brief`: whether the result follows the plan at once, so that the
+    plan is shown without what the result repeats.
+    """
     texts = texts or english()
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.pipelines.import_file.asking import nobody
@@ -128,7 +149,7 @@ def steps(
 
     def on_plan(made: PlanResult) -> None:
         plan_command.print_warnings(made, reporter)
-        lines = plan_command.summary_lines(made, texts=texts)
+        lines = plan_command.summary_lines(made, texts=texts, is_sent_at_once=is_brief(made))
         reporter.event("planned", "\n".join(lines), **plan_command.record(made))
 
     return ImportSteps(

@@ -54,22 +54,37 @@ def print_warnings(result: PlanResult, reporter: Reporter) -> None:
 
 
 def summary_lines(
-    result: PlanResult, folder: Path | None = None, texts: Texts | None = None
+    result: PlanResult,
+    folder: Path | None = None,
+    texts: Texts | None = None,
+    *,
+    is_sent_at_once: bool = False,
 ) -> list[str]:
-    """The summary of a plan, with the commands to run next if `folder` is given, and where it is."""
+    """The summary of a plan, with the commands to run next if `folder` is given, and where it is.
+
+    `is_sent_at_once`: what the result of the push will show is left out.
+    """
     from orderbridge.pipelines.plan.model import DIFFERENCES_FILE
     from orderbridge.pipelines.plan.summary import summary
 
     texts = texts or english()
     manifest, statistics = result.manifest, result.statistics
-    text = summary(manifest, statistics, folder, result.pushed, is_file=False, texts=texts).rstrip(
-        "\n"
+    text = summary(
+        manifest,
+        statistics,
+        folder,
+        result.pushed,
+        is_file=False,
+        is_sent_at_once=is_sent_at_once,
+        texts=texts,
     )
+    lines = [*_of_terminal(text)]
+    if is_sent_at_once:
+        return lines
     has_differences = (
         any(map(result.manifest.outcomes.get, ("exists_differs", "ambiguous")))
         and result.manifest.read
     )
-    lines = [*_of_terminal(text)]
     if has_differences:
         lines.append(texts("summary.differences", file=result.folder / DIFFERENCES_FILE))
     code = "summary.folder" if result.is_new else "summary.folder_existed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -114,15 +114,15 @@ def _lines(
         )
 
 
-def sizes(result: ReconcileResult) -> str:
-    """The rows of each reconciled table, without those of lists that were never read."""
+def sizes(result: ReconcileResult, tables: Collection[str] | None = None) -> str:
+    """The rows of each reconciled table, or of some, without those of lists that were never read; empty for none."""
     lists = {table: _LISTS.get(table, table.replace("_history", "s")) for table in result.rows}
-    parts = (
+    parts = [
         f"{rows} {_ROWS.get(table, table.replace('_', ' '))}"
         for table, rows in result.rows.items()
-        if lists[table] not in result.never_read
-    )
-    return f"reconciled: {', '.join(parts)}"
+        if lists[table] not in result.never_read and (tables is None or table in tables)
+    ]
+    return f"reconciled: {', '.join(parts)}" if parts else ""
 
 
 def match_lines(match: MatchSummary, *, brief: bool = False) -> list[str]:

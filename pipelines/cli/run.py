@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from orderbridge.pipelines.cli import reconcile as reconcile_command
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, settings_origin, start
 from orderbridge.pipelines.cli.terminal import Style, print_lines, print_result
+from orderbridge.sources.contract import LISTS
 from orderbridge.sources.words import VERDICTS, number
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
 
 _ERP: Final = "erp_customers"
+_SIZED: Final = (*LISTS, "order_lines")
+"""The tables whose sizes a run shows: histories and findings have a row for what is counted anyway."""
 
 
 @declared("run")
@@ -157,7 +160,7 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
     """What a run did: lists, what is wrong with one, tables, findings, the match, and where it was published."""
     lines = _read_lines(result)
     if reconciled is not None:
-        lines += _reconciled_lines(reconciled)
+        lines += _reconciled_lines(reconciled, {one.resource: one.distinct for one in result.lists})
         if reconciled.is_first and result.ledger_error is None:  # evidence of some is in the ledger
             lines += first_questions()
         if reconciled.match:
@@ -182,10 +185,12 @@ def _read_lines(result: PullResult) -> list[str]:
     return lines
 
 
-def _reconciled_lines(reconciled: ReconcileResult) -> list[str]:
-    """The sizes of tables, the findings, what left the revenue, and new questions."""
+def _reconciled_lines(reconciled: ReconcileResult, read: Mapping[str, int]) -> list[str]:
+    """The sizes of tables that the lists read do not tell, the findings, what left the revenue, and new questions."""
+    tables = [name for name in _SIZED if read.get(name) != reconciled.rows.get(name)]
+    sizes = reconcile_command.sizes(reconciled, tables)
     return [
-        reconcile_command.sizes(reconciled),
+        *([sizes] if sizes else []),
         *_finding_lines(reconciled),
         *(one.text for one in reconciled.new_rules),
         *reconciled.left_revenue,

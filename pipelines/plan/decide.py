@@ -328,7 +328,10 @@ class CustomerDecider(Decider):
             )
         if self._unchecked:
             gap = self.current.price_lists.gap
-            note = f"price lists are not checked ({listed(sorted(self._unchecked))}): {gap}"
+            names = listed(sorted(self._unchecked))
+            is_one = len(self._unchecked) == 1
+            lists = f"price list {names} was" if is_one else f"price lists {names} were"
+            note = f"{lists} not checked: {gap}"
             self.statistics.notes = [*self.statistics.notes, note]
         if self.country is None and any(
             "phone" in found["field"].to_pylist() for found in self.differences

@@ -61,11 +61,12 @@ def summary(
     sent: Mapping[State, int] = {},
     *,
     is_file: bool = True,
+    is_sent_at_once: bool = False,
     texts: Texts | None = None,
 ) -> str:
     """The text of the summary; for a terminal local times and no ids of runs, and in the language of `texts`.
 
-    `folder` is that of the plan in the commands to run next: `Path()` if they are run in it, None for no commands.
+    With `is_sent_at_once`, what the result of the push will show is left out. `folder` is that of the plan in the commands to run next: `Path()` if they are run in it, None for no commands.
     `sent`: number of its operations in each state, if it was pushed before.
     """
     texts = texts or english()
@@ -81,6 +82,7 @@ def summary(
         is_done=bool(sent) and sent.keys() <= set(FINAL_STATES),
         files=model,
         is_file=is_file,
+        is_sent_at_once=is_sent_at_once,
         states=STATES,
         verdicts=VERDICTS,
         minute=_utc_minute if is_file else _local_time,

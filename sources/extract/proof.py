@@ -124,9 +124,9 @@ def evidence_of(sweep: Sweep) -> str:
     issues = "; ".join([*sweep.issues, *_ASSUMED_ENDS.get(sweep.assumed_end, ())]) or "clean"
     quarantined = f", {sweep.quarantined} rows quarantined" if sweep.quarantined else ""
     duplicates = f", {sweep.duplicates} duplicate rows" if sweep.duplicates else ""
-    resumed = f", {sweep.resumed_pages} of them from a stopped walk" if sweep.resumed_pages else ""
+    resumed = f", {sweep.resumed_pages} of them from a stopped run" if sweep.resumed_pages else ""
     return (
-        f"sweep {sweep.number}: {sweep.rows} rows on {sweep.pages} pages of {sweep.size}{resumed}, "
+        f"pass {sweep.number}: {sweep.rows} rows on {sweep.pages} pages of {sweep.size}{resumed}, "
         f"{sweep.distinct} distinct{duplicates}, ended by {sweep.ended_by}, {issues}{quarantined}"
     )
 
@@ -169,7 +169,7 @@ class Proof:
         if self._is_paged and len(sweeps) > 1 and have_equal_pages(sweeps):
             if sweeps[-2].is_clean and sweeps[-1].is_clean:
                 sweeps[-1].issues.append(
-                    "the platform ignores `limit`: both sweeps had pages of the same size"
+                    "the platform ignores `limit`: both passes had pages of the same size"
                 )
             return True
         self._result.is_agreed = self._is_agreed()
@@ -228,14 +228,14 @@ class Proof:
         if not self._result.is_agreed:
             if is_single:
                 return [
-                    "a single sweep does not prove a list: rows may have moved while it was read"
+                    "a single pass does not prove a list: rows may have moved while it was read"
                 ]
-            return ["no two sweeps agree: all are merged"]
+            return ["no two passes agree: all are merged"]
         if is_single:
             return []
         if self._is_paged or self.rows[-1].repeated.counts:
-            return ["the last two sweeps agree"]
-        return ["the last sweep has each id once, and all ids before it"]
+            return ["the last two passes agree"]
+        return ["the last pass has each id once, and all ids before it"]
 
     def _explain_total(self) -> bool:
         """Records by how many rows `total` differs: as known, or as all sweeps confirm for the next walk.
@@ -251,7 +251,7 @@ class Proof:
         gap = confirmed_gap(sweeps)
         if gap and all(rows.same_rows(self.rows[-1]) for rows in self.rows):
             next_read = "a next read with this difference can be complete"
-            self._record_gap(gap, f"{len(sweeps)} equal sweeps confirm: {next_read}")
+            self._record_gap(gap, f"{len(sweeps)} equal passes confirm: {next_read}")
             return True
         return is_proven
 

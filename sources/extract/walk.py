@@ -273,7 +273,7 @@ class _ListWalk:
                 # The platform takes certain limits only: the sweeps so far stand.
                 sweeps.pop()
                 self._result.evidence.append(
-                    f"limit {sweep.limit} was rejected with status {error.status}: no further sweep"
+                    f"limit {sweep.limit} was rejected with status {error.status}: no further pass"
                 )
                 return
             is_open = isinstance(paginator, LegacyPages) and paginator.is_page_0_unknown

@@ -472,7 +472,7 @@ def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(
         "customers: rows that cannot be loaded and are left out: 1; email: expected string"
     )
     assert unproven.startswith(
-        "customers may lack rows: sweep 1: 30 rows on 5 pages of 10, 29 distinct"
+        "customers may lack rows: pass 1: 30 rows on 5 pages of 10, 29 distinct"
     )
 
 

@@ -91,7 +91,7 @@ def test_sweeps_and_warnings_are_shown_on_stderr_and_results_on_stdout(
             print_lines("a" * 400)  # which no line of the terminal holds
         out, said = capsys.readouterr()
         assert out == f"{'a' * 400}\n"
-        assert all(words in said for words in ("3 pages, sweep 2", "the platform asks to wait"))
+        assert all(words in said for words in ("3 pages, pass 2", "the platform asks to wait"))
 
 
 def test_waits_are_shown_in_every_style_and_with_their_facts_for_machines(

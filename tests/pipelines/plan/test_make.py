@@ -624,7 +624,7 @@ def test_new_customers_that_may_be_known_ones_are_pointed_out(platform: Bridge) 
         assert "priceListId" not in {field for field, *_ in suspicious(made)}, change
         update(platform, f"UPDATE raw.price_lists SET id = '{known}'")
     gap = "price_lists: unproven (orderbridge pull price_lists)"
-    assert f"price lists are not checked (-1, {known}, 99999): {gap}" in summary_of(made)
+    assert f"price lists -1, {known}, 99999 were not checked: {gap}" in summary_of(made)
 
 
 def test_price_lists_are_checked_only_where_those_of_all_known_customers_are_listed(
@@ -645,7 +645,9 @@ def test_price_lists_are_checked_only_where_those_of_all_known_customers_are_lis
         "UPDATE raw.customers SET price_list_id = '4711' WHERE id = (SELECT min(id) FROM raw.customers)",
     )
     gap = "customers on the platform have other ones than those listed"
-    assert checked() == (False, f"price lists are not checked (1, 99999): {gap}")
+    assert checked() == (False, f"price lists 1, 99999 were not checked: {gap}")
+    one = customers("L2;Eva;e@example.com;99999;\n", listed)
+    assert f"price list 99999 was not checked: {gap}" in summary_of(one)
     update(platform, f"UPDATE raw.customers SET price_list_id = '{known}'")
     assert checked() == (True, "")
     monkeypatch.delenv("SOURCES__PUBLIC_V1__BASE_URL")

@@ -312,7 +312,7 @@ def known_ids(tmp_path: Path) -> IdHashes:
     return known
 
 
-LEARNT, CONFIRMED = "6 equal sweeps confirm", "as earlier reads confirmed"
+LEARNT, CONFIRMED = "6 equal passes confirm", "as earlier reads confirmed"
 
 
 @pytest.mark.parametrize(
@@ -466,7 +466,7 @@ def test_absent_ids_of_a_list_with_a_cursor_take_two_readings(
 @pytest.mark.parametrize(
     ("second", "verdict", "words"),
     [
-        ([9, 1, 2], "unproven", "no two sweeps agree"),  # 3 is gone, or was passed over
+        ([9, 1, 2], "unproven", "no two passes agree"),  # 3 is gone, or was passed over
         ([9, 3, 1, 2], "complete", "each id once, and all ids before it"),
         ([1, 2, 2, 3], "unproven", "were read twice"),
     ],
