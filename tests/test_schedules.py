@@ -261,7 +261,7 @@ NIGHTS = [
     ("exit 0", 0, "", "run report"),
     ("exit 2", 2, "a setting", "run"),
     ("exit 3", 3, "does not accept a key", "run report"),
-    ("exit 4", 4, "did not answer", "run status run status run status report"),
+    ("exit 4", 4, "failed on every attempt", "run status run status run status report"),
     ("exit 5", 0, "ops.quarantine", "run report"),
     ("exit 6", 6, "exit code 6", "run"),
     ("exit 7", 7, "orderbridge status", "run report"),

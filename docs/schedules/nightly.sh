@@ -12,7 +12,13 @@ wait_s=${ORDERBRIDGE_WAIT_S:-900}
 
 next_command() { # what the last try said that a person does next; nothing where it said none
     tail -n "+$begin" nightly.jsonl |
-        sed -n 's/.*"event": "next", "message": "\(orderbridge [^"\]*\)".*/next: \1/p' | tail -n 1
+        sed -n 's/.*"event": "next", "message": "\([^"\]*\)".*/next: \1/p' | tail -n 1
+}
+
+headline() { # what happened, in one line; nothing where the last try did not say it
+    json='"message": "\([^"\\]*\(\\.[^"\\]*\)*\)"'
+    said=$(tail -n "+$begin" nightly.jsonl | sed -n 's/.*"event": "headline", '"$json"'.*/\1/p' | tail -n 1)
+    printf '%b' "$(printf '%s' "$said" | sed 's/\\"/"/g')"
 }
 
 message() { # what the last try said at its end: its error, or its summary
@@ -63,34 +69,37 @@ while :; do
     start sleep "$wait_s"
 done
 
+first='' # line of the mail: what happened
 case $code in
+    0 | 5 | 137 | 12[89] | 1[3-9]?) ;;
+    *) [ "$copy_failed" -eq 1 ] || first=$(headline) ;;
+esac
+[ -n "$first" ] || case $code in
     0) ;;
-    1) echo "orderbridge: a bug; please report these lines" >&2 ;;
-    2) echo "orderbridge: a setting or a file cannot be used, or the disk is full" >&2 ;;
-    3) echo "orderbridge: the platform does not accept a key, or a key lacks a permission" >&2 ;;
+    1) first="a bug; please report these lines" ;;
+    2) first="a setting or a file cannot be used, or the disk is full" ;;
+    3) first="the platform does not accept a key, or a key lacks a permission" ;;
     4)
-        if [ "$copy_failed" -eq 1 ]; then
-            echo "orderbridge: published; the copy to the destination failed; run: orderbridge status" >&2
-        else
-            echo "orderbridge: the platform did not answer as it should in any try; what it did not send stays as it was" >&2
-        fi
+        first="the platform failed on every attempt; lists that it did not return keep last night's data"
+        [ "$copy_failed" -eq 0 ] || first="published; the copy to the destination failed"
         ;;
-    5) echo "orderbridge: published, without rows that are in quarantine; their reasons are in ops.quarantine" >&2 ;;
-    7) echo "orderbridge: published, but for a list that was held back; run: orderbridge status" >&2 ;;
-    8) echo "orderbridge: another run held the lock in every try: nothing was read" >&2 ;;
-    9) echo "orderbridge: published, with findings that nobody has accepted; see report.html" >&2 ;;
-    137) echo "orderbridge: killed (memory?); the next run goes on" >&2 ;;
-    12[89] | 1[3-9]?) echo "orderbridge: stopped by a signal ($code); the next run goes on" >&2 ;;
-    *) echo "orderbridge: exit code $code" >&2 ;;
+    5) first="published, without rows that are in quarantine; their reasons are in ops.quarantine" ;;
+    7) first="published, but for a list that lost too many rows; run: orderbridge status" ;;
+    8) first="another run held the lock in every try: nothing was read" ;;
+    9) first="published, with findings that nobody has accepted; see report.html" ;;
+    137) first="killed (memory?); the next run goes on" ;;
+    12[89] | 1[3-9]?) first="stopped by a signal ($code); the next run goes on" ;;
+    *) first="exit code $code" ;;
 esac
 if [ "$code" -ne 0 ]; then
+    echo "orderbridge: $first" >&2
     next_command >&2
-    message >&2
+    if [ "$(message | head -n 1)" = "$first" ]; then message | tail -n +2; else message; fi >&2
 fi
 undelivered=$(tail -n "+$begin" nightly.jsonl | sed -n 's/.*"\(the notification was not delivered[^"]*\)".*/\1/p')
 [ -z "$undelivered" ] || echo "orderbridge: $undelivered" >&2
 
-case $code in # after 3 and 4 too: the lists of the other family are published
+case $code in # after 3 and 4 too: the lists of the other API are published
     0 | 3 | 4 | 5 | 7 | 9)
         if ! start orderbridge report --out report.html --log json; then
             [ -z "$stopped" ] || code=143

@@ -135,7 +135,7 @@ def steps(
     from orderbridge.pipelines.import_file.run import ImportSteps
     from orderbridge.pipelines.pull.model import PullOptions, PullResult
     from orderbridge.pipelines.pull.pull import pull
-    from orderbridge.pipelines.push.model import PushOptions, PushResult
+    from orderbridge.pipelines.push.model import PushResult
 
     def run_pull(options: PullOptions) -> PullResult:
         STOP.note = KEPT

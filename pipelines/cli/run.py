@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.pull.model import PullResult
     from orderbridge.pipelines.reconcile.erp_files import ErpFiles
     from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
+    from orderbridge.pipelines.reporting.headline import Headline
 
 _ERP: Final = "erp_customers"
 _SIZED: Final = (*LISTS, "order_lines")
@@ -50,12 +51,12 @@ def command(
         files = ErpFiles(**{item.name: options.pop(item.name) for item in fields(ErpFiles)})
         notified = notify_settings() if notify is None else NotifySettings(url=Secret(notify))
         with (
-            _next_command_of_failure(reporter),
+            _headline_of_failure(reporter),
             notify_failure(notified.url, signal_code=STOP.exit_code),
         ):
             result, reconciled = _run(files, fail_on, report, options, reporter)
         notify_result(notified, result, reconciled)
-        _report_next(reporter, headline_of_run(result, reconciled).todo)
+        _report_headline(reporter, headline_of_run(result, reconciled))
     _print(result, reconciled, reporter.style, is_verbose=verbose)
     if reporter.style != "json" and reconciled is not None and files.result is not None:
         print_lines(f"comparison: {files.result}")
@@ -119,21 +120,24 @@ def _print(
 
 
 @contextmanager
-def _next_command_of_failure(reporter: Reporter) -> Iterator[None]:
-    """Reports the command that is next where the block fails."""
+def _headline_of_failure(reporter: Reporter) -> Iterator[None]:
+    """Reports what happened, and the command that is next, where the block fails."""
     from orderbridge.pipelines.reporting.headline import headline_of_error
 
     try:
         yield
     except Exception as error:
-        _report_next(reporter, headline_of_error(error).todo)
+        _report_headline(reporter, headline_of_error(error))
         raise
 
 
-def _report_next(reporter: Reporter, todo: str) -> None:
-    """Prints the next command as an event, for a script that mails it. A hint in words is in the error."""
-    if reporter.style == "json" and todo.startswith("orderbridge "):
-        reporter.event("next", todo)
+def _report_headline(reporter: Reporter, headline: Headline) -> None:
+    """Prints what happened and the next command as events, for a script that mails them. A hint is in the error."""
+    if reporter.style != "json":
+        return
+    reporter.event("headline", headline.happened)
+    if headline.todo.startswith(("orderbridge ", "make ")):
+        reporter.event("next", headline.todo)
 
 
 def new_question(question: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from orderbridge.pipelines.ledger.keys import record_hash, salted
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS
 
@@ -52,7 +53,7 @@ def ledger_version(connection: sqlite3.Connection, path: Path) -> int:
     if version > VERSION:
         raise UsageError(
             f"{path} was written by a newer orderbridge (ledger version {version})",
-            "Use that version, or a newer one: docs/upgrade.md names them.",
+            f"Install that version, or a newer one (docs/upgrade.md), then {run_again()}",
         )
     if version not in (0, *_CONVERTED, VERSION):
         raise UsageError(

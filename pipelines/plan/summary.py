@@ -66,7 +66,8 @@ def summary(
 ) -> str:
     """The text of the summary; for a terminal local times and no ids of runs, and in the language of `texts`.
 
-    With `is_sent_at_once`, what the result of the push will show is left out. `folder` is that of the plan in the commands to run next: `Path()` if they are run in it, None for no commands.
+    With `is_sent_at_once`, what the result of the push will show is left out.
+    `folder` is that of the plan in the commands to run next: `Path()` if they are run in it, None for no commands.
     `sent`: number of its operations in each state, if it was pushed before.
     """
     texts = texts or english()

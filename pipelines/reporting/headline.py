@@ -5,6 +5,7 @@ In: the results of a run, or why it failed. Out: a `Headline`. The first thing t
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -29,6 +30,8 @@ _CHECK: Final = "orderbridge check"
 _QUESTIONS: Final = "orderbridge questions"
 _REPORT: Final = "orderbridge report"
 _NAMED_MAX: Final = 3
+_AT_END: Final = re.compile(r": ((?:orderbridge|make) [^`\n]+)$", re.MULTILINE)
+"""A command that a hint ends with, such as `then run it again: orderbridge run`."""
 
 
 class Headline(NamedTuple):
@@ -65,7 +68,7 @@ def _headlines(pulled: PullResult, reconciled: ReconcileResult | None) -> Iterat
     if pulled.held_back:
         reasons = "; ".join(pulled.held_back.values())
         question = f"{_QUESTIONS} list:{next(iter(pulled.held_back))}"
-        yield Headline(f"{_names(pulled.held_back)} held back: {reasons}", question)
+        yield Headline(f"{_names(pulled.held_back)} not published: {reasons}", question)
     if reconciled is not None and reconciled.exit_code == ExitCode.FINDINGS:
         named = reconciled.named[:_NAMED_MAX]
         further = len(reconciled.named) - len(named)
@@ -105,7 +108,18 @@ def todo_about(error: Exception) -> str:
         return "orderbridge status"
     if isinstance(error, CoverageError):
         return _QUESTIONS
-    return error.hint.partition("\n")[0] if isinstance(error, BridgeError) else ""
+    return _todo_of_hint(error.hint) if isinstance(error, BridgeError) else ""
+
+
+def _todo_of_hint(hint: str) -> str:
+    """The command at the end of a line of a hint; that of an answer shows its question first. Without one, the hint."""
+    commands = _AT_END.findall(hint)
+    if not commands:
+        return hint.partition("\n")[0]
+    before, is_answer, rest = commands[0].partition(" answer ")
+    if not is_answer:
+        return commands[0]
+    return f"{before} questions {shlex.quote(shlex.split(rest)[0])}"
 
 
 def _names(resources: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from orderbridge.pipelines.warehouse.lock import run_lock, warn_of_writer
 from orderbridge.pipelines.warehouse.machine_errors import machine_error
 from orderbridge.pipelines.warehouse.sql import sql_text, table_names
 from orderbridge.sources import __version__
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import (
     PRIVATE_FILE,
     copy_access,
@@ -48,11 +49,6 @@ _BUILD_CONFIG: Final[dict[str, Any]] = {
 _UNUSABLE_CHARACTERS: Final = "'%?\\"
 """A path with one of these cannot be used: in SQL and URLs of dlt they have another meaning."""
 _UNTOUCHED: Final = "The published warehouse is untouched."
-_SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {_UNTOUCHED}"
-_LOCATION_HINT: Final = (
-    "Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. "
-    f"{_UNTOUCHED}"
-)
 _OVERRIDDEN: Final = f"""
     WITH functions AS (SELECT schema_name, function_name, internal FROM system.main.duckdb_functions())
     SELECT DISTINCT schema_name, function_name FROM functions
@@ -64,6 +60,15 @@ _FOREIGN_TEXTS: Final = ("not a valid duckdb", "version", "extension")
 _CHECKED: Final[set[tuple[object, ...]]] = set()
 """Files that this process has checked for names of ours. It takes 15 ms, and some commands open one ten times."""
 _UNUSABLE_NAMES: Final = (*SCHEMAS, "bi", "temp", "system", "memory", "main")
+
+
+def _disk_hints() -> tuple[str, str]:
+    """What to do about a full disk, and about a folder that cannot be written."""
+    again = f"then {run_again()}"
+    return (
+        f"{_UNTOUCHED} Free space or make the folder writable, {again}",
+        f"{_UNTOUCHED} Name a file in WAREHOUSE__PATH whose folder exists and is writable, {again}",
+    )
 
 
 def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -163,7 +168,7 @@ def _unusable(file: Path, error: duckdb.Error) -> UsageError:
     """Why DuckDB does not open a file."""
     text = str(error).lower().replace(str(file).lower(), "")
     if isinstance(error, duckdb.IOException) and "conflicting lock" in text:
-        hint = "Close it there, then run again."
+        hint = f"Close it there, then {run_again()}"
         return UsageError(f"{file} is open for writing in another program", hint)
     is_foreign = any(part in text for part in _FOREIGN_TEXTS)
     if not is_foreign and (found := machine_error(error, str(file))) is not None:
@@ -218,7 +223,7 @@ class Build:
 
     def locked(self, command: str) -> AbstractContextManager[None]:
         """Excludes other runs on this warehouse. Raises LockedError, UsageError."""
-        return run_lock(lock_file(self.path), command, _SPACE_HINT, _LOCATION_HINT)
+        return run_lock(lock_file(self.path), command, *_disk_hints())
 
     def check(self) -> None:
         """Checks, before anything is fetched, that a build can be published here. Raises UsageError."""
@@ -269,7 +274,7 @@ class Build:
     @contextmanager
     def copying(self) -> Iterator[Path]:
         """A folder for what a copy writes meanwhile. What a killed one leaves is removed by the next run."""
-        with disk_errors(self.path.parent, _SPACE_HINT, _LOCATION_HINT):
+        with disk_errors(self.path.parent, *_disk_hints()):
             self._make_folders()
         try:
             yield self.run_folder
@@ -317,7 +322,7 @@ class Build:
             if file_version(self.path) != self._copied:
                 raise UsageError(
                     f"another program wrote to {self.path.name} during this run: nothing was published",
-                    "Close it there, then run again.",
+                    f"Close it there, then {run_again()}",
                 )
             try:
                 move_file(self.file, self.path)
@@ -340,7 +345,7 @@ class Build:
 @contextmanager
 def warehouse_errors(folder: Path) -> Iterator[None]:
     """Turns disk errors of the system and of DuckDB into UsageError, without DuckDB's texts: they can hold values."""
-    with disk_errors(folder, _SPACE_HINT, _LOCATION_HINT):
+    with disk_errors(folder, *_disk_hints()):
         try:
             yield
         except duckdb.Error as error:

@@ -54,7 +54,7 @@ def test_a_run_begins_with_what_its_exit_code_stands_for_and_the_command_for_it(
         (pulled(ledger_error=UsageError("it is older", "Restore it.")), found,
          "published; the ledger was not read: it is older", "Restore it."),
         (pulled(held_back=held), found,
-         "orders held back: 9 of 12 are gone", "orderbridge questions list:orders"),
+         "orders not published: 9 of 12 are gone", "orderbridge questions list:orders"),
         (pulled(), found,
          "published, with findings that nobody has accepted: 8 error customers.login_missing",
          "orderbridge questions"),
@@ -74,6 +74,21 @@ def test_an_error_without_a_command_of_its_own_has_its_hint() -> None:
         "orderbridge status",
         "Set it.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("hint", "todo"),
+    [
+        ("Free space, then run it again: orderbridge run", "orderbridge run"),
+        ("It moved, or answer: orderbridge answer source accept", "orderbridge questions source"),
+        ("Answer it: orderbridge --project a answer 'x y' b", "orderbridge --project a questions 'x y'"),
+        ("Its copy stays until `orderbridge reconcile` or a run.", "Its copy stays until `orderbridge reconcile` or a run."),
+    ],
+)  # fmt: skip
+def test_the_command_that_a_hint_ends_with_is_next_and_a_decision_is_looked_at_first(
+    hint: str, todo: str
+) -> None:
+    assert todo_about(UsageError("x", hint)) == todo
 
 
 @pytest.mark.parametrize(
