@@ -82,7 +82,7 @@ def test_an_error_without_a_command_of_its_own_has_its_hint() -> None:
         ("Free space, then run it again: orderbridge run", "orderbridge run"),
         ("It moved, or answer: orderbridge answer source accept", "orderbridge questions source"),
         ("Answer it: orderbridge --project a answer 'x y' b", "orderbridge --project a questions 'x y'"),
-        ("Its copy stays until `orderbridge reconcile` or a run.", "Its copy stays until `orderbridge reconcile` or a run."),
+        ("It stays until `orderbridge reconcile`.", "It stays until `orderbridge reconcile`."),
     ],
 )  # fmt: skip
 def test_the_command_that_a_hint_ends_with_is_next_and_a_decision_is_looked_at_first(
