@@ -113,7 +113,7 @@ def todo_about(error: Exception) -> str:
 
 def _todo_of_hint(hint: str) -> str:
     """The command at the end of a line of a hint; that of an answer shows its question first. Without one, the hint."""
-    commands = _AT_END.findall(hint)
+    commands: list[str] = _AT_END.findall(hint)
     if not commands:
         return hint.partition("\n")[0]
     before, is_answer, rest = commands[0].partition(" answer ")
