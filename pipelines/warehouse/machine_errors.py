@@ -7,6 +7,7 @@ because they can hold values of rows.
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import Final
 
@@ -38,6 +39,8 @@ _OF_DAMAGE: Final = ("SerializationException", "InternalException", "FatalExcept
 """What DuckDB raises where a file has not what it should have."""
 _DAMAGE_TEXTS: Final = ("checksum", "corrupt", "read enough bytes", "out of range")
 """The same, in the texts of its errors of input and output."""
+_MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
+"""Errors that dlt meets where it only looks whether something is there."""
 _DISK_FAILED: Final = re.compile(
     "fsync failed"
     '|(cannot open|could not (fsync|read from|write|write to|truncate|rename|remove)) file "'
@@ -73,8 +76,12 @@ def _library(error: BaseException) -> str:
 
 def _system_errors(error: BaseException) -> list[OSError]:
     """The error itself where it is one of the system; those that dlt met where it raised one of its own instead."""
-    met = causes(error) if _library(error) == "dlt" else [error]
-    return [one for one in met if isinstance(one, OSError)]
+    if isinstance(error, OSError):
+        return [error]
+    if _library(error) != "dlt":
+        return []
+    met = [one for one in causes(error) if isinstance(one, OSError)]
+    return [one for one in met if one.errno not in _MISSING]
 
 
 def cause_of(error: BaseException) -> BaseException:

@@ -548,6 +548,8 @@ def test_a_settings_file_that_the_disk_does_not_give_to_dlt_is_no_bug(tmp_path: 
         ConfigTomlProvider(str(tmp_path))
     code, message, _ = describe_error(raised.value)
     assert (code, message) == (2, "config.toml cannot be used: Input/output error")
+    refused.errno = errno.ENOENT
+    assert describe_error(raised.value)[0] == 1, "dlt looks for files that are not there"
 
 
 def test_a_damaged_warehouse_is_named_with_what_to_do(tmp_path: Path) -> None:
