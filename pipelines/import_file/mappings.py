@@ -208,7 +208,7 @@ def column_questions(
 ) -> list[FileQuestion]:
     """A question for each column that matches no field, those with a guess first."""
     contested = {name: path for path, names in proposed.contested.items() for name in names}
-    guesses = proposed.doubtful | contested
+    guesses = proposed.guesses | proposed.doubtful | contested
     taken = frozenset(_filled(proposed))
     return [
         FileQuestion(

@@ -43,13 +43,21 @@ _ARTICLES: Final = frozenset(
     ]
 )
 _MARKS: Final = re.compile(
-    r"\(\s*(?:cm|kg|\*|obligatorio|obligatoria|obrigatório|required|opcional|optional)\s*\)", re.I
+    r"\(\s*(?:cm|kg|\*|ivato|iva incl\.?|obligatorio|obligatoria|obrigatório|required|opcional|optional)\s*\)",
+    re.I,
 )
 """What a name has after it that is no part of it."""
 _TABLE: Final = re.compile(r"^[A-Z]{1,2}[0-9]_(?=[A-Z])")
 """The prefix of a table of TOTVS: `A1_EMAIL`."""
+_HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])")
+"""Where a word begins in a name such as `PriceListNum`."""
 _FIRST_OF_SEVERAL: Final = ("phone", "email", "price", "documents[0].fiscalAddress")
 """Fields of which an export numbers several columns, the first of which is the main one."""
+_GUESSED: Final = (
+    *("price", "stock", "weight", "length", "width", "height"),
+    *("phone", "documents[0].fiscalAddress", "priceListId"),
+)
+"""Fields that a part of a name suggests: a part such as `Código` or `Producto` may be of anything."""
 _NAMES: Final = ("firstName", "lastName")
 """Fields that an affix makes unclear: `Nombre del cliente` is a person or a company."""
 
@@ -61,14 +69,51 @@ def normalize(header: str) -> str:
 
 
 def paths_of(header: str, kind: str, strength: Strength) -> Sequence[str]:
-    """The field paths that a column name may mean at a strength; only an unclear one has several."""
+    """The field paths that a column name may mean at a strength; only an unclear one has several.
+
+    A name that asks, such as `In stock?`, means a field of yes and no.
+    """
+    paths = _paths_of(header, kind, strength)
+    return [path for path in paths if _is_boolean(kind, path)] if _asks(header) else paths
+
+
+def _asks(header: str) -> bool:
+    return header.rstrip().endswith("?")
+
+
+def _is_boolean(kind: str, path: str) -> bool:
+    target = resolve(kind, path)
+    return not isinstance(target, str) and target.field.type == "boolean"
+
+
+def _paths_of(header: str, kind: str, strength: Strength) -> Sequence[str]:
     if strength == "clear":
         path = _clear_path(header, kind)
         return [path] if path else []
     if strength == "more":
         path = _more_path(header, kind)
         return [path] if path else []
-    return _words(kind, strength).get(normalize(header), [])
+    known = _words(kind, strength)
+    bare = _bare(header)
+    if paths := known.get(normalize(header)) or known.get(normalize(bare)):
+        return paths
+    return [path for path in known.get(normalize(_first(bare)), ()) if path in _FIRST_OF_SEVERAL]
+
+
+def guesses_of(header: str, kind: str) -> list[str]:
+    """The fields that a part of a name suggests, at its begin or end, the longest part first: `Peso de venta`.
+
+    None for a name that asks, such as `In stock?`, and for one of a cost, a limit or an average.
+    """
+    words = [word for word in _split(_HUMP.sub(" ", header)) if word not in _ARTICLES]
+    if _asks(header) or not _besides().isdisjoint(map(normalize, words)):
+        return []
+    found: list[str] = []
+    for size in range(len(words) - 1, 0, -1):
+        for part in (words[:size], words[-size:]):
+            path = _more(kind).get("".join(map(normalize, part)))
+            found += [path] if path in _GUESSED else []
+    return list(dict.fromkeys(found))
 
 
 def is_of_others(header: str) -> bool:
@@ -105,20 +150,36 @@ def _clear_path(header: str, kind: str) -> str | None:
 def _more_path(header: str, kind: str) -> str | None:
     """The path of a name of [more], or of a first name with an affix, a number 1, or a slash between two of them."""
     known = _more(kind)
-    bare = _TABLE.sub("", _MARKS.sub("", header)).strip()
-    for name in (_key(header), _key(bare)):
+    bare = _bare(header)
+    for name in (_key(header), _key(bare), _key(_HUMP.sub(" ", bare))):
         if name in known:
             return known[name]
     parts = bare.split("/")
     if len(parts) > 1:
         paths = {_path_of_part(part, kind) for part in parts}
         return paths.pop() if len(paths) == 1 else None
-    first = re.fullmatch(r"(.*\D)[\s_]*1", bare)
-    path = known.get(_key(first[1])) if first else None
+    path = known.get(_key(_first(bare)))
     if path in _FIRST_OF_SEVERAL:
         return path
     path = known.get(_without_affix(bare, kind))
     return None if path in _NAMES else path
+
+
+def _bare(header: str) -> str:
+    """A name without a prefix of its table, and without marks after it."""
+    return _TABLE.sub("", _MARKS.sub("", header)).strip()
+
+
+def _first(name: str) -> str:
+    """The name of the first of several columns without its number 1; empty if it has another end."""
+    first = re.fullmatch(r"(.*\D)[\s_]*1", name)
+    return first[1] if first else ""
+
+
+def affixed_name(header: str, kind: str) -> str | None:
+    """The part of a person's name that a column has by a name with an affix, such as `Apellidos del cliente`."""
+    path = _more(kind).get(_without_affix(_bare(header), kind))
+    return path if path in _NAMES else None
 
 
 def _path_of_part(part: str, kind: str) -> str | None:
@@ -164,6 +225,12 @@ def _name_words() -> frozenset[str]:
 @cache
 def _others() -> frozenset[str]:
     words: str = _tables()["others"]["words"]
+    return frozenset(map(normalize, words.split(",")))
+
+
+@cache
+def _besides() -> frozenset[str]:
+    words: str = _tables()["besides"]["words"]
     return frozenset(map(normalize, words.split(",")))
 
 

@@ -22,7 +22,7 @@ _COMPANY: Final = re.compile(
 _SHOWN_BY: Final = {
     "email": re.compile("@"),
     "phone": re.compile("[0-9].*[0-9].*[0-9]"),
-    "url": re.compile("[./]"),
+    "url": re.compile(r"://|^//|^[\w-]+(?:\.[\w-]+)+/"),
 }
 """What at least one cell of a field contains, by the last part of its path."""
 _DIGIT: Final = re.compile("[0-9]")
@@ -43,6 +43,7 @@ _NAME: Final = re.compile(r"[^\W\d_]{2,}.*\s.*[^\W\d_]{2,}")
 """Two words."""
 _PRICE: Final = re.compile(r"(?:[^\d\W]{1,3}|[^\w])?\s?[0-9][0-9.,' ]*[.,][0-9]{1,4}\s?\D{0,4}")
 _WHOLE_PRICE: Final = re.compile("[0-9]{3,}")
+_IMAGE: Final = re.compile(r"\.(?:jpe?g|png|gif|webp)\b", re.I)
 _ENOUGH: Final = 3
 """Cells that outweigh a name; fewer are rejected row by row if they are no values of the field."""
 _SHARE: Final = 0.9
@@ -67,6 +68,12 @@ def are_wide_codes(cells: Sequence[str]) -> bool:
     texts = [cell.strip() for cell in cells]
     widths = set(map(len, texts))
     return _are_own_codes(texts) and len(widths) == 1 and min(widths) >= _WIDTH
+
+
+def are_image_urls(cells: Sequence[str]) -> bool:
+    """Whether the cells are addresses of pictures."""
+    texts = [cell.strip() for cell in cells]
+    return _are_urls(texts) and _all_match(_IMAGE.search, texts)
 
 
 def contradicts(kind: str, path: str, cells: Sequence[str]) -> bool:
@@ -157,6 +164,10 @@ def _are_prices(texts: Sequence[str]) -> bool:
 
 def _are_mostly_own_companies(texts: Sequence[str]) -> bool:
     return are_companies(texts) and _are_different(texts, _REPEATED)
+
+
+def _are_urls(texts: Sequence[str]) -> bool:
+    return _all_match(_SHOWN_BY["url"].search, texts)
 
 
 def _are_words(texts: Sequence[str]) -> bool:

@@ -127,6 +127,7 @@ class Mapping:
         unknown: of a proposal, the columns that match no field.
         contested: of a proposal, the fields that several columns match, with those columns.
         doubtful: of a proposal, the columns of which neither name nor values prove the field, with the likeliest one.
+        guesses: of a proposal, other unknown columns, with a field that a part of the name suggests.
     """
 
     kind: str
@@ -146,6 +147,7 @@ class Mapping:
     unknown: tuple[str, ...] = ()
     contested: dict[str, tuple[str, ...]] = field(default_factory=dict)
     doubtful: dict[str, str] = field(default_factory=dict)
+    guesses: dict[str, str] = field(default_factory=dict)
 
     @property
     def used_columns(self) -> list[str]:

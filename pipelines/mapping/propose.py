@@ -15,6 +15,8 @@ from typing import Final, Literal
 
 from orderbridge.pipelines.mapping.column_names import (
     Strength,
+    affixed_name,
+    guesses_of,
     is_name,
     is_of_others,
     normalize,
@@ -23,12 +25,14 @@ from orderbridge.pipelines.mapping.column_names import (
 from orderbridge.pipelines.mapping.column_values import (
     are_companies,
     are_emails,
+    are_image_urls,
     are_own_companies,
     are_wide_codes,
     casts_doubt,
     contradicts,
     proves,
 )
+from orderbridge.pipelines.mapping.field_paths import resolve
 from orderbridge.pipelines.mapping.model import MappedColumn, Mapping
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import SourceTable
@@ -36,6 +40,7 @@ from orderbridge.sources.kinds import KINDS
 
 _SAMPLE_ROWS: Final = 500
 _FISCAL_NAME: Final = "documents[0].fiscalName"
+_IMAGE_URL: Final = "images[0].url"
 _NUMBERS: Final = ("no", "nr")
 """The bare number of a row, as `No.` and `Nr.` are normalized: a code, a house number or a counter."""
 
@@ -59,7 +64,7 @@ def propose(
     cells = {
         name: [cell for cell in (samples or {}).get(name, ()) if cell.strip()] for name in columns
     }
-    claims = _Claims(kind, columns, cells)
+    claims = _Claims(kind, columns, cells, has_samples=samples is not None)
     contested = {path: tuple(names) for path, names in claims.found.items() if len(names) > 1}
     errors = {path: names for path, names in contested.items() if path in claims.by_name}
     if errors and conflicts == "error":
@@ -74,7 +79,14 @@ def propose(
     mapped = {name: MappedColumn(name, chosen[name]) for name in columns if name in chosen}
     unknown = tuple(name for name in columns if name not in mapped)
     doubtful = {name: path for name, path in claims.doubtful.items() if name in unknown}
-    return Mapping(kind, mapped, unknown=unknown, contested=contested, doubtful=doubtful)
+    return Mapping(
+        kind,
+        mapped,
+        unknown=unknown,
+        contested=contested,
+        doubtful=doubtful,
+        guesses=claims.guesses,
+    )
 
 
 def assume(proposed: Mapping, samples: Pairs[str, Sequence[str]]) -> Mapping:
@@ -134,15 +146,25 @@ class _Claims:
     Attributes:
         found: field path → the columns that claim it; several are contested.
         doubtful: column → the field that it may fill, which nothing proves.
+        guesses: column → the field that it may fill by a part of its name: shown when it is asked about, no more.
         by_name: the fields that clear and weak names claim: several such columns are an error without a person.
     """
 
-    def __init__(self, kind: str, columns: Sequence[str], cells: Pairs[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        columns: Sequence[str],
+        cells: Pairs[str, Sequence[str]],
+        *,
+        has_samples: bool,
+    ) -> None:
         self.kind = kind
         self.columns = columns
         self.cells = cells
+        self.has_samples = has_samples
         self.found: dict[str, list[str]] = {}
         self.doubtful: dict[str, str] = {}
+        self.guesses: dict[str, str] = {}
         self.by_name: set[str] = set()
         self._claim("clear", has_values=True)
         self._claim_unclear()
@@ -152,8 +174,10 @@ class _Claims:
         for has_values in (True, False):
             self._claim("weak", has_values=has_values)
         self._check_neighbours()
+        self._claim_affixed_names()
         if KINDS[kind].has_login:
             self._claim_by_values()
+        self._guess()
 
     @property
     def taken(self) -> set[str]:
@@ -168,7 +192,8 @@ class _Claims:
             if bool(self.cells[name]) != has_values or name in taken:
                 continue
             for path in paths_of(name, self.kind, strength):
-                if path not in self.found and (path == name or self._fits(name, path)):
+                is_fitting = path == name or self._fits(name, path)
+                if path not in self.found and is_fitting:
                     found.setdefault(path, []).append(name)
         self.found |= found
         if strength != "more":
@@ -179,6 +204,8 @@ class _Claims:
         cells = self.cells[name]
         if contradicts(self.kind, path, cells):
             return False
+        if self.has_samples and not cells and path.endswith(".url"):
+            return False  # exports also have names of files there
         if casts_doubt(path, cells):
             self.doubtful.setdefault(name, path)
             return False
@@ -189,13 +216,22 @@ class _Claims:
         found: dict[str, list[str]] = {}
         for name in self.columns:
             paths = paths_of(name, self.kind, "unclear")
-            free = [path for path in paths if path not in self.found]
+            free = [path for path in paths if path not in self.found and not self._has_name(path)]
             proven = [path for path in free if self._is_proven(path, name)]
             if proven:
                 found.setdefault(proven[0], []).append(name)
             elif paths:
                 self.doubtful[name] = (free or paths)[0]
         self.found |= found
+
+    def _has_name(self, path: str) -> bool:
+        """Whether another column has a name of the field, which counts more than an unclear one."""
+        return any(
+            path in paths_of(name, self.kind, "more")
+            and not contradicts(self.kind, path, self.cells[name])
+            for name in self.columns
+            if self.cells[name]
+        )
 
     def _is_proven(self, path: str, name: str) -> bool:
         if normalize(name) in _NUMBERS:
@@ -213,6 +249,17 @@ class _Claims:
             del self.found["productId"]  # `Id producto` alone is that of the ERP or of the shop
             self.doubtful |= dict.fromkeys(names, "productId")
 
+    def _claim_affixed_names(self) -> None:
+        """Claims first and last names with an affix: `Nombre del cliente` alone may be that of a company."""
+        found: dict[str, list[str]] = {}
+        taken = self.taken
+        for name in self.columns:
+            path = affixed_name(name, self.kind)
+            if path is not None and name not in taken and not are_companies(self.cells[name]):
+                found.setdefault(path, []).append(name)
+        if len(found) > 1 and self.found.keys().isdisjoint(found):
+            self.found |= found
+
     def _claim_by_values(self) -> None:
         """Claims the names of companies, which values show; addresses that no name shows are asked about."""
         taken = self.taken
@@ -221,13 +268,14 @@ class _Claims:
             addresses = [name for name in free if are_emails(self.cells[name])]
             if len(addresses) == 1:
                 self.doubtful[addresses[0]] = "email"
-        names = set(self.found.get("firstName", ())) if "lastName" not in self.found else set()
-        companies = [
-            name
-            for name in self.columns
-            if (name in free or name in names) and are_companies(self.cells[name])
-        ]
-        if names & {*companies}:
+        has_last = "lastName" in self.found
+        names = [] if has_last else self.found.get("firstName", [])
+        companies: list[str] = []
+        for name in [*names, *free]:
+            is_same = any(self.cells[name] == self.cells[other] for other in companies)
+            if not is_same and are_companies(self.cells[name]):
+                companies.append(name)
+        if not {*names}.isdisjoint(companies):
             del self.found["firstName"]
         if len(companies) != 1 or _FISCAL_NAME in self.found:
             return
@@ -236,3 +284,23 @@ class _Claims:
             self.found[_FISCAL_NAME] = companies
         else:
             self.doubtful.setdefault(name, _FISCAL_NAME)
+
+    def _guess(self) -> None:
+        """Guesses the free fields of columns that are asked about, by a part of the name, or the address of a picture."""
+        taken = self.taken | self.doubtful.keys()
+        for name in self.columns:
+            cells = self.cells[name]
+            is_others = KINDS[self.kind].has_login and is_of_others(name)
+            if name in taken or not cells or is_others:
+                continue
+            paths = guesses_of(name, self.kind)
+            if are_image_urls(cells) and not isinstance(resolve(self.kind, _IMAGE_URL), str):
+                paths.append(_IMAGE_URL)
+            free = (path for path in paths if path not in self.found)
+            path = next((path for path in free if self._may_fill(path, cells)), None)
+            if path is not None:
+                self.guesses[name] = path
+
+    def _may_fill(self, path: str, cells: Sequence[str]) -> bool:
+        """Whether no value speaks against a field."""
+        return not contradicts(self.kind, path, cells) and not casts_doubt(path, cells)

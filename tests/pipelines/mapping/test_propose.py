@@ -157,6 +157,10 @@ ADDED: list[tuple[str, str, list[str], str]] = [
     ("variants", "Largura do Produto", PRICES, "width"),
     ("variants", "Precio de venta 1", PRICES, "price"),
     ("variants", "Código del artículo", CODES, "erpCode"),
+    ("customers", "PriceListNum", IDS, "priceListId"),
+    ("customers", "A1_TABELA", IDS, "priceListId"),
+    ("customers", "Identificación (Obligatorio)", TAX_IDS, NUMBER),
+    ("variants", "Listino 1 (ivato)", PRICES, "price"),
 ]  # fmt: skip
 NOT_ADDED: list[tuple[str, str, list[str]]] = [
     ("customers", "Teléfono 2", PHONES),
@@ -192,3 +196,51 @@ def test_a_name_with_an_addition_never_contests_a_plain_one() -> None:
     }
     two = {"Teléfono del cliente": PHONES, "Phone No.": PHONES}
     assert propose(list(two), "customers", samples=two).contested == {"phone": tuple(two)}
+
+
+def test_a_name_that_says_the_code_comes_before_one_with_several_meanings() -> None:
+    accounts = ["43000100", "43000200", "43000300"]
+    columns = {"CUENTA": accounts, "CODCLI": ["1", "2", "3"]}
+    assert found("customers", columns) == {"CODCLI": "erpCode"}
+    assert found("customers", {"CUENTA": accounts}) == {"CUENTA": "erpCode"}
+
+
+def test_first_and_last_names_with_the_same_addition_are_those_of_persons() -> None:
+    first = {"Nombres del tercero (Obligatorio)": ["Ana", "", "Luz"]}
+    last = {"Apellidos del tercero (Obligatorio)": ["Ruiz", "", "Mar"]}
+    assert list(found("customers", first | last).values()) == ["firstName", "lastName"]
+    assert found("customers", first) == {}
+
+
+def test_companies_that_stand_in_two_columns_are_taken_once() -> None:
+    assert found("customers", {"Nombre mostrado": FIRMS, "Nombre": FIRMS}) == {"Nombre": FISCAL}
+
+
+@pytest.mark.parametrize("cells", [[], ["pan.jpg", "bollo.jpg", "tarta.jpg"]])
+def test_a_column_of_pictures_without_addresses_is_asked_about(cells: list[str]) -> None:
+    assert found("variants", {"Immagine": cells}) == {}
+    assert found("variants", {"Immagine": ["https://img.example/pan.jpg"]}) == {
+        "Immagine": "images[0].url"
+    }
+
+
+GUESSED = [
+    ("variants", "Stock Casa Matriz", IDS, "stock"),
+    ("variants", "Peso de venta", PRICES, "weight"),
+    ("variants", "SalesUnitWeight", PRICES, "weight"),
+    ("variants", "Imágenes externas", ["https://img.example/1.png"], "images[0].url"),
+    ("customers", "Teléfono de la tienda", PHONES, "phone"),
+    *(("variants", name, IDS, None) for name in
+      ("Stock mínimo", "Precio coste", "In stock?", "Código de barras", "Precio proveedor")),
+    ("variants", "Stock Casa Matriz", ["sí", "no", "no"], None),
+    ("customers", "Teléfono del comercial", PHONES, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "cells", "path"), GUESSED)
+def test_a_part_of_a_name_is_a_guess_for_a_person_and_fills_nothing(
+    kind: str, name: str, cells: list[str], path: str | None
+) -> None:
+    made = proposal(kind, {name: cells})
+    assert (made.columns, made.doubtful, made.guesses.get(name)) == ({}, {}, path)
+    assert made.unknown == (name,)
