@@ -286,7 +286,7 @@ class _Claims:
             self.doubtful.setdefault(name, _FISCAL_NAME)
 
     def _guess(self) -> None:
-        """Guesses the free fields of columns that are asked about, by a part of the name, or the address of a picture."""
+        """Guesses free fields of columns that are asked about, by a part of the name, or addresses of pictures."""
         taken = self.taken | self.doubtful.keys()
         for name in self.columns:
             cells = self.cells[name]
