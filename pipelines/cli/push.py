@@ -176,6 +176,7 @@ def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
     from orderbridge.pipelines.plan.alike import kept_pairs
     from orderbridge.pipelines.plan.lost_zeros import AS_WRITTEN, kept_zeros
     from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER
+    from orderbridge.pipelines.plan.repeated_codes import CODE as REPEATED
     from orderbridge.pipelines.push.next_steps import NextSteps, Step
 
     plan = result.plan
@@ -183,7 +184,8 @@ def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
     held_by_plan = plan.manifest.outcomes.get("held", 0)
     zeros = [one for one in kept_zeros(plan.folder) if one.lines]
     alike = sum(len(one.pairs) for one in kept_pairs(plan.folder))
-    held_for_texts = held_by_plan - sum(one.lines for one in zeros) - alike
+    repeated = sum(one.code == REPEATED for one in plan.unsent_lines()) if held_by_plan else 0
+    held_for_texts = held_by_plan - sum(one.lines for one in zeros) - alike - repeated
     is_rejected = any(file == "rejected" for file, _ in result.lines)
     if is_rejected or held_for_texts:
         steps.append(
@@ -193,6 +195,8 @@ def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
         steps.append(Step("codes", f"{program()} answer {question} {AS_WRITTEN}"))
     if held_for_texts:
         steps.append(Step("texts", NextSteps.of(plan).plan_again))
+    if repeated:
+        steps.append(NextSteps.of(plan).step("plan_again"))
     if has_lines(result, "exists_differs", "ambiguous"):
         steps.append(Step("compare", values={"file": str(plan.folder / DIFFERENCES_FILE)}))
     if alike or result.lines["unsent", "held"] > held_by_plan:

@@ -72,7 +72,7 @@ def likeness(
 ) -> Likeness:
     """Compares a create with the customers that have its code in another spelling."""
     unreviewed: list[AlikePair] = []
-    for pair in _pairs(keys, alike):
+    for pair in alike_pairs(keys, alike):
         review = reviews.get(pair.pair)
         if review is None:
             unreviewed.append(pair)
@@ -81,7 +81,8 @@ def likeness(
     return Likeness(open=unreviewed[0] if unreviewed else None)
 
 
-def _pairs(keys: Mapping[str, str], customers: Iterable[Customer]) -> Iterator[AlikePair]:
+def alike_pairs(keys: Mapping[str, str], customers: Iterable[Customer]) -> Iterator[AlikePair]:
+    """A create with each customer that has its code in another spelling and is not told apart by its address."""
     name_of_line = keys.get("erpCode") or keys.get("loginCode") or ""
     for customer in customers:
         if _are_told_apart(keys, customer):

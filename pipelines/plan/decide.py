@@ -53,7 +53,7 @@ from orderbridge.transforms.upserts.decisions import (
 _TEXT: Final = pd.ArrowDtype(TEXT)
 _CODES: Final = ("erpCode", "sku")
 """Fields of variants that name an article."""
-_CUSTOMER_CODES: Final = ("erpCode", "loginCode")
+CUSTOMER_CODES: Final = ("erpCode", "loginCode")
 _DOCUMENT_FIELDS: Final = {
     name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")
 }
@@ -138,6 +138,7 @@ class CustomerDecider(Decider):
         lost_zeros: fields whose codes have lost their zeros, as another file has shown whose rows these are.
         reviews: reads what people have said about pairs of a code and a customer.
         alike: pairs that hold new customers back, since nobody has reviewed them.
+        held_lines: first lines of new customers that are held since another line has their code in another spelling.
     """
 
     current: CurrentCustomers
@@ -148,6 +149,7 @@ class CustomerDecider(Decider):
     lost_zeros: list[LostZeros] = field(default_factory=list)
     reviews: Callable[[], Mapping[str, Review]] = dict
     alike: list[AlikePair] = field(default_factory=list, init=False)
+    held_lines: set[int] = field(default_factory=set, init=False)
     _new_codes: list[pa.Table] = field(default_factory=list, init=False)
     _unchecked: set[str] = field(default_factory=set, init=False)
 
@@ -155,7 +157,7 @@ class CustomerDecider(Decider):
         """See `Decider`."""
         if not tables or self.file is None:
             return
-        for name in _CUSTOMER_CODES:
+        for name in CUSTOMER_CODES:
             codes = pa.chunked_array([chunk for one in tables for chunk in one[name].chunks], TEXT)
             known = array(self.current.rows[CUSTOMER_KEYS[name]]).drop_null()
             found = LostZeros.find(self.file, name, codes.combine_chunks().drop_null(), known)
@@ -249,7 +251,7 @@ class CustomerDecider(Decider):
         known = self.current.rows
         columns = {"id": "id", **CUSTOMER_KEYS}
         for name, spellings in self._known_spellings.items():
-            codes = _loose(inputs[name].iloc[rows])
+            codes = spelling_key(inputs[name].iloc[rows])
             ours = pd.DataFrame({"code": codes.array, "row": rows}).dropna()
             theirs = spellings[spellings["code"].isin(ours["code"])]
             pairs = ours.merge(theirs, on="code", validate="m:m")  # spellings of one code are many
@@ -264,9 +266,9 @@ class CustomerDecider(Decider):
         rows = self.current.rows
         return {
             name: pd.DataFrame(
-                {"code": _loose(rows[CUSTOMER_KEYS[name]]), "place": np.arange(len(rows))}
+                {"code": spelling_key(rows[CUSTOMER_KEYS[name]]), "place": np.arange(len(rows))}
             ).dropna()
-            for name in _CUSTOMER_CODES
+            for name in CUSTOMER_CODES
         }
 
     def _with_created(self, inputs: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
@@ -306,7 +308,7 @@ class CustomerDecider(Decider):
             known = search_key(name, self.current.missing[platform_name]).dropna()
             was_there |= search_key(name, new[name]).isin(known).to_numpy(np.bool_)
         self.suspicious.count("", "was_there", lines.filter(pa.array(was_there)))
-        codes = array(_loose(new["erpCode"]))
+        codes = array(spelling_key(new["erpCode"]))
         is_near = pc.is_in(codes, value_set=self._loose_codes, skip_nulls=True)
         self.suspicious.count("erpCode", "nearly_known", lines.filter(is_near))
         self._new_codes.append(pa.table({"code": codes, "line": lines}))
@@ -323,6 +325,7 @@ class CustomerDecider(Decider):
         """See `Decider`."""
         if self._new_codes:
             new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
+            new = new[~new["line"].isin(self.held_lines)]
             self.suspicious.count(
                 "erpCode", "nearly_repeated", array(new.loc[is_repeated(new["code"]), "line"])
             )
@@ -363,7 +366,7 @@ def _arrays(table: pa.Table) -> dict[str, pa.Array]:
     return {name: table[name].combine_chunks() for name in table.column_names}
 
 
-def _loose(codes: Column[Any]) -> Column[Any]:
+def spelling_key(codes: Column[Any]) -> Column[Any]:
     """Codes as `loose_code` has them, without invisible characters; null where nothing is left."""
     return without_blank(loose_code(tidied(codes)))
 

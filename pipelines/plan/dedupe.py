@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from orderbridge.pipelines.imports import Inputs, ReadyInputs, RejectedInput
 from orderbridge.pipelines.mapping.field_paths import root_of
 from orderbridge.pipelines.plan.damaged_texts import hold_damaged
-from orderbridge.pipelines.plan.decide import Decider
+from orderbridge.pipelines.plan.decide import CustomerDecider, Decider
 from orderbridge.pipelines.plan.impossible_addresses import FIELD as ADDRESS
 from orderbridge.pipelines.plan.impossible_addresses import reject_impossible
 from orderbridge.pipelines.plan.model import OPERATIONS_FILE, LineOutcome
@@ -31,6 +31,7 @@ from orderbridge.pipelines.plan.outcomes import (
     join_problems,
     words_of_problem,
 )
+from orderbridge.pipelines.plan.repeated_codes import RepeatedCodes
 from orderbridge.pipelines.plan.requests import RequestWriter
 from orderbridge.sources.disk import create_private
 from orderbridge.sources.errors import BridgeError
@@ -69,6 +70,7 @@ def partition(
     """
     tables, lines_read = _read(inputs, outcomes)
     duplicates = _Duplicates(inputs, tables)
+    repeated = RepeatedCodes(tables) if isinstance(decider, CustomerDecider) else None
     decider.prepare(tables)
     outcome_of_row = np.zeros(len(duplicates.first), np.int8)
     sent: list[pa.Array] = []
@@ -90,6 +92,8 @@ def partition(
                 decision = reject_impossible(decision, column)
             if holds_damaged:
                 decision = hold_damaged(decision, _columns_by_path(inputs))
+            if repeated is not None:
+                decision = repeated.hold(first_rows, decision)
             outcome_of_row[rows[is_decided]] = pc.index_in(
                 decision.outcome, value_set=pa.array(_OUTCOMES)
             ).to_numpy()
@@ -104,6 +108,8 @@ def partition(
             outcomes.add_table(lines, unsent, decision.evidence)
             duplicates.merge(rows, table["lines"], outcome_of_row, outcomes)
             decider.suspicious.add_merged(table.filter(pa.array(duplicates.are_merged(rows))))
+    if isinstance(decider, CustomerDecider) and repeated is not None:
+        decider.held_lines |= repeated.lines
     lines = pa.concat_arrays([*sent, outcomes.table()["line"].combine_chunks()])
     if not lines_read == len(lines) == len(pc.unique(lines)):
         raise BridgeError(f"{lines_read} lines were read, but {len(lines)} have an outcome")

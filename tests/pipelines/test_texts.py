@@ -25,6 +25,7 @@ from orderbridge.pipelines.plan.lost_zeros import CODE as ZEROS_LOST
 from orderbridge.pipelines.plan.lost_zeros import LostZeros
 from orderbridge.pipelines.plan.model import PasswordSource
 from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
+from orderbridge.pipelines.plan.repeated_codes import CODE as NEARLY_REPEATED
 from orderbridge.pipelines.plan.suspicious import _CHECKS, _patterns
 from orderbridge.pipelines.plan.wording import problem_in, problems_in, reason_in
 from orderbridge.pipelines.push.resolutions import ABANDONED
@@ -46,7 +47,7 @@ REJECTS = {
     *(code for code, _ in _LIMITS.values()),
     *get_args(RejectCode),
     *(SCATTERED[0], TORN[0], "group_blank", "blank", "lines_differ", "type"),
-    *(NOT_FOUND, AMBIGUOUS, CONFLICTING_LINES, ZEROS_LOST, NEARLY_KNOWN),
+    *(NOT_FOUND, AMBIGUOUS, CONFLICTING_LINES, ZEROS_LOST, NEARLY_KNOWN, NEARLY_REPEATED),
     *DAMAGED,
 }
 """The codes of reasons for which rows are rejected or held."""

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from orderbridge.pipelines.cli.push import next_steps
 from orderbridge.pipelines.plan.alike import ALIKE_FILE
 from orderbridge.pipelines.plan.lost_zeros import ZEROS_FILE, kept_zeros
 from orderbridge.pipelines.plan.make import PlanOptions, make_plan
+from orderbridge.pipelines.plan.wording import problem_in
 from orderbridge.pipelines.questions.model import Given, GivenAnswer
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.questions import answer_questions
@@ -79,6 +81,45 @@ def test_different_addresses_tell_customers_apart(desk: Desk) -> None:
     text = "erpCode;firstName;loginCode;email\n00007;Ana;00007;ana@example.test\n"
     assert desk.run(desk.write(text)).exit_code == 0
     assert desk.at.codes() == ["00007"]
+
+
+TWICE = "erpCode;firstName;loginCode\nA-31;Ana;A-31\na031;Eva;a031\n"
+
+
+@pytest.mark.parametrize(("value", "created"), [("same", 1), ("different", 2)])
+def test_of_two_new_codes_that_differ_in_spelling_the_second_is_asked_about_once_the_first_is_there(
+    desk: Desk, value: str, created: int
+) -> None:
+    file = desk.write(TWICE)
+    first = desk.run(file)
+    assert (first.exit_code, desk.at.codes()) == (5, ["A-31"])
+    (held,) = results(first.plan.folder)["unsent"]
+    assert (held["outcome"], held["code"]) == ("held", "nearly_repeated")
+    assert held["words"].startswith(
+        "erpCode: a031 may be the customer of line 2, whose code is A-31"
+    )
+    spanish = problem_in(Texts("es"), held["code"], held["words"])
+    assert spanish.startswith("erpCode: a031 puede ser el cliente de la línea 2")
+    (step,) = next_steps(first.push, None)
+    assert step.command.endswith(f"import customers {file.name} --passwords file"), step
+    summary = (first.plan.folder / "summary.md").read_text("utf-8")
+    assert "differs from that of another line" not in summary, "a fact is said once"
+    assert desk.run(file).exit_code == 5
+    (asked,) = Pairs().asked()
+    answer(asked.id, value)
+    assert desk.run(file).exit_code == 0
+    assert len(desk.at.codes()) == created
+
+
+@pytest.mark.parametrize(
+    ("address", "codes"), [("", ["A-31"]), ("a@x.test", []), ("b@x.test", ["A-31", "a031"])]
+)
+def test_two_new_customers_of_a_file_are_told_apart_by_different_addresses(
+    desk: Desk, address: str, codes: list[str]
+) -> None:
+    rows = f"A-31;Ana;A-31;a@x.test\na031;Eva;a031;{address}\n"
+    desk.run(desk.write(f"erpCode;firstName;loginCode;email\n{rows}"))
+    assert desk.at.codes() == codes
 
 
 def test_a_damaged_file_of_held_lines_is_named_and_no_bug(desk: Desk) -> None:
