@@ -7,6 +7,7 @@ it is "the same command".
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
@@ -17,11 +18,13 @@ _LEFT_OUT: Final = ("--json", "--values", "--log", "--notify")
 _WITH_VALUE: Final = ("--log", "--notify", "--confirm", "--passwords")
 """Options with a value, of those that are left out or replaced here."""
 _typed: list[str] = []
+_commands: list[str] = []
 
 
-def keep_typed(arguments: Sequence[str]) -> None:
-    """Keeps the arguments of this process; the entry point calls it."""
+def keep_typed(arguments: Sequence[str], commands: Collection[str] = ()) -> None:
+    """Keeps the arguments of this process, and the names of all commands; the entry point calls it."""
     _typed[:] = arguments
+    _commands[:] = commands
 
 
 def program() -> str:
@@ -33,6 +36,15 @@ def program() -> str:
         if not word.startswith("-"):
             break  # the command: what follows is its own
     return PROGRAM
+
+
+def complete(text: str) -> str:
+    """A text for a person, in which each command has the folder of the project that was typed, if one was."""
+    called = program()
+    if called == PROGRAM or not _commands:
+        return text
+    names = "|".join(map(re.escape, _commands))
+    return re.sub(rf"\b{PROGRAM} (?=(?:{names})\b)", lambda _: f"{called} ", text)
 
 
 def typed_command(*added: str, without: str = "") -> str:

@@ -24,6 +24,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Self
 
+from orderbridge.sources.command_line import complete
+
 _REACHED: Final = 0.9
 """Share of the allowed address space from which an error is one of memory."""
 ConnectionReason = Literal["dns", "refused", "timeout", "certificate", "tls", "proxy", "network"]
@@ -118,7 +120,7 @@ class BridgeError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = complete(hint)
         self.facts: dict[str, Any] = {}
 
     def __str__(self) -> str:

@@ -28,6 +28,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, event_json
+from orderbridge.sources.command_line import complete
 from orderbridge.sources.http.waiting import WAITS
 
 LINE_EVERY_S: Final = 10.0
@@ -170,6 +171,7 @@ class Reporter:
 
     def event(self, name: str, message: str, **facts: object) -> None:
         """One event on stderr: its message, or with `--log json` an object with its name and facts."""
+        message = complete(message)
         if self.style == "json":
             facts = {"phase": self.phase, **facts} if self.phase else facts
             self._err.file.write(event_json(name, message, **facts) + "\n")

@@ -150,7 +150,7 @@ def _invoke() -> int:
     """The command's exit code. click's own `main` would exit by itself on a closed pipe, and print on Ctrl-C."""
     if "_ORDERBRIDGE_COMPLETE" in os.environ:
         orderbridge.main()  # the shell asks for completions
-    keep_typed(sys.argv[1:])
+    keep_typed(sys.argv[1:], orderbridge.commands)
     with orderbridge.make_context("orderbridge", sys.argv[1:]) as context:
         return orderbridge.invoke(context) or ExitCode.DONE
 

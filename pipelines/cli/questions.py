@@ -15,6 +15,7 @@ import click
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, start
 from orderbridge.pipelines.cli.terminal import print_lines, print_result
+from orderbridge.sources.command_line import program
 from orderbridge.sources.words import shortened
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def command(question: str | None, target: Path | None) -> None:
     if target is not None:
         _write_csv(target, asked)
         print_lines(
-            f"written: {target}; then: orderbridge answer --from {shlex.quote(str(target))}"
+            f"written: {target}; then: {program()} answer --from {shlex.quote(str(target))}"
         )
         return
     print_result("questions", listed(asked), {"questions": [*map(record, asked)]}, STOP.style)
@@ -66,9 +67,9 @@ def listed(asked: Sequence[AskedQuestion]) -> list[str]:
     lines = [f"{one.state:<12}  {one.id:<{width}}  {_now(one)}".rstrip() for one in shown_ones]
     for kind, count in hidden.items():
         lines.append(f"and {count} more that begin with {kind}:, all with --csv FILE")
-    lines.append(f"to see one: orderbridge questions {shlex.quote(asked[0].id)}")
+    lines.append(f"to see one: {program()} questions {shlex.quote(asked[0].id)}")
     if any(one.is_confirmable for one in asked):
-        lines.append("to confirm what is assumed or proposed: orderbridge answer --proposed")
+        lines.append(f"to confirm what is assumed or proposed: {program()} answer --proposed")
     return lines
 
 
@@ -156,7 +157,7 @@ def _own_answer(one: AskedQuestion) -> str:
     """The command for a value that is not among the choices, and what it can be."""
     looks_like_option = any(choice.value.startswith("-") for choice in one.choices)
     value = "-- VALUE" if looks_like_option else "VALUE"
-    return f"orderbridge answer {shlex.quote(one.id)} {value}  # {one.example}"
+    return f"{program()} answer {shlex.quote(one.id)} {value}  # {one.example}"
 
 
 def record(one: AskedQuestion) -> dict[str, Any]:

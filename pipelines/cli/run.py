@@ -16,6 +16,7 @@ from orderbridge.pipelines.cli import reconcile as reconcile_command
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, settings_origin, start
 from orderbridge.pipelines.cli.terminal import Style, print_lines, print_result
+from orderbridge.sources.command_line import program
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.words import VERDICTS, number
 
@@ -142,7 +143,7 @@ def _report_headline(reporter: Reporter, headline: Headline) -> None:
 
 def new_question(question: str) -> str:
     """A question that is asked for the first time, with the command that shows it."""
-    return f"new question: orderbridge questions {shlex.quote(question)}"
+    return f"new question: {program()} questions {shlex.quote(question)}"
 
 
 def first_questions() -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from orderbridge.sources.command_line import program
 from orderbridge.sources.errors import UsageError
 from orderbridge.transforms.questions import Choice, State
 
@@ -69,14 +70,14 @@ class AskedQuestion:
         if value is None and len(self.choices) == 1:
             value = self.choices[0].value
         if value is None:
-            return f"orderbridge questions {shlex.quote(self.id)}"
+            return f"{program()} questions {shlex.quote(self.id)}"
         return answer_command(self.id, value)
 
 
 def answer_command(question: str, value: str) -> str:
     """The command that answers a question with a value; it can be copied, also where the value looks like an option."""
     words = ["answer", question, *(["--"] if value.startswith("-") else []), value]
-    return f"orderbridge {shlex.join(words)}"
+    return f"{program()} {shlex.join(words)}"
 
 
 def unknown_question(name: str, guess: str = "") -> UsageError:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from orderbridge.pipelines.pull.model import PullResult
 from orderbridge.pipelines.reconcile.reconcile import ReconcileResult
 from orderbridge.pipelines.warehouse.failure import describe_error
+from orderbridge.sources.command_line import complete
 from orderbridge.sources.errors import (
     AccessError,
     BridgeError,
@@ -53,7 +54,8 @@ class Headline(NamedTuple):
 
 def headline_of_run(pulled: PullResult, reconciled: ReconcileResult | None) -> Headline:
     """How a run ended that raised no error."""
-    return next(_headlines(pulled, reconciled))
+    found = next(_headlines(pulled, reconciled))
+    return found._replace(todo=complete(found.todo))
 
 
 def _headlines(pulled: PullResult, reconciled: ReconcileResult | None) -> Iterator[Headline]:
@@ -92,7 +94,7 @@ def _headlines(pulled: PullResult, reconciled: ReconcileResult | None) -> Iterat
 def headline_of_error(error: Exception) -> Headline:
     """Why a run failed."""
     _, message, _ = describe_error(error)
-    return Headline(message.partition("\n")[0], todo_about(error))
+    return Headline(message.partition("\n")[0], complete(todo_about(error)))
 
 
 def todo_about(error: Exception) -> str:

@@ -28,6 +28,7 @@ from orderbridge.pipelines.warehouse.finding_history import in_words, new_findin
 from orderbridge.pipelines.warehouse.ops import last_reads
 from orderbridge.pipelines.warehouse.schema_changes import schema_changes
 from orderbridge.pipelines.warehouse.source import read_source
+from orderbridge.sources.command_line import program
 from orderbridge.sources.errors import ExitCode, Stopped
 from orderbridge.sources.http.webhook import post_json
 from orderbridge.sources.settings import NotifySettings, Secret, find_root, http_settings
@@ -188,7 +189,7 @@ def _text(headline: Headline, summary: dict[str, Any], new: list[str], findings:
         lines += [f"  {one}" for one in findings]
     lines += summary["left_revenue"]
     lines += [
-        f"new question: orderbridge questions {question}" for question in summary["new_questions"]
+        f"new question: {program()} questions {question}" for question in summary["new_questions"]
     ]
     if summary["left_out"]:
         lines.append(f"not read, as their API has no settings: {', '.join(summary['left_out'])}")

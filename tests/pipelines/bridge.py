@@ -358,6 +358,7 @@ def _here(arguments: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> Done
                 patches.enter_context(mock.patch.object(sys, name, file))
             patches.enter_context(mock.patch.object(sys, "argv", ["orderbridge", *arguments]))
             patches.enter_context(mock.patch.object(command_line, "_typed", []))
+            patches.enter_context(mock.patch.object(command_line, "_commands", []))
             patches.enter_context(mock.patch.object(os, "_exit", sys.exit))
             patches.enter_context(mock.patch("resource.setrlimit"))
             os.environ.clear()

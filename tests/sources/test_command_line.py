@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from orderbridge.sources.command_line import keep_typed, program, run_again, typed_command
+from orderbridge.sources.command_line import (
+    complete,
+    keep_typed,
+    program,
+    run_again,
+    typed_command,
+)
+from orderbridge.sources.errors import UsageError
 
 IMPORT = ["import", "customers", "mis clientes.csv"]
 
@@ -39,3 +46,24 @@ def test_an_option_takes_the_place_of_the_one_that_was_typed(
     assert typed_command("--confirm", "7") == f"{command} --confirm 7"
     assert typed_command(without="--confirm") == command
     assert run_again() == f"run it again: {command} --confirm 4"
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        (["--project", "my shop", "run"], "orderbridge --project 'my shop' pull customers"),
+        (["run"], "orderbridge pull customers"),
+        ([], "orderbridge pull customers"),
+    ],
+)
+def test_each_command_of_a_text_has_the_project_that_was_typed(
+    typed: list[str], shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_typed", "_commands"):
+        monkeypatch.setattr(f"orderbridge.sources.command_line.{name}", [])
+    keep_typed(typed, ["pull", "run"])
+    hint = UsageError("not read", "Pull them: orderbridge pull customers").hint
+    assert hint == complete(hint) == f"Pull them: {shown}"
+    assert complete("another version of orderbridge wrote it") == (
+        "another version of orderbridge wrote it"
+    )

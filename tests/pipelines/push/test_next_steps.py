@@ -123,6 +123,21 @@ def test_each_command_that_an_import_shows_can_be_typed_as_it_is(at: Place) -> N
     next_of(5)
 
 
+def test_hints_questions_and_new_findings_name_the_project_that_was_typed(at: Place) -> None:
+    (at.folder / "clientes.csv").write_text(CUSTOMERS, "utf-8")
+    hint = at.command("--project", ".", "plan", "customers", "clientes.csv", "--passwords", "file")
+    assert hint.code == 2
+    assert "first: orderbridge --project . pull customers" in hint.err, hint.err
+    at.lost(subcategory(1))
+    asked = at.command("--project", ".", "questions")
+    commands = re.findall(r"orderbridge .*", asked.out)
+    assert commands
+    assert all(one.startswith("orderbridge --project . ") for one in commands), asked.out
+    (name,) = re.findall(r"write:\w+/1", asked.out)[:1]
+    shown = at.command("--project", ".", "questions", name)
+    assert f"orderbridge --project . answer {name} landed" in shown.out
+
+
 def test_in_production_a_customer_that_is_absent_is_sent_again_by_the_command_that_is_shown(
     at: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
