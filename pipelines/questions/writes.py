@@ -73,7 +73,9 @@ def _of_plan(plan: PlanLedger) -> list[AskedQuestion]:
     rows = [*plan.rows(*_UNKNOWN)]
     name = f"{PREFIX}{plan.plan_id[:_ID_DIGITS]}"
     if len(rows) <= _SINGLE_MAX:
-        return [_asked(f"{name}/{row.id}", _words(row), plan.folder) for row in rows]
+        note = f"all {len(rows)} of this plan at once: {answer_command(name, _CHOICES[0].value)}"
+        note = note if len(rows) > 1 else ""
+        return [_asked(f"{name}/{row.id}", _words(row), plan.folder, note) for row in rows]
     shown = ", ".join(str(row.id) for row in rows[:_SINGLE_MAX])
     reason = (
         f"{number(len(rows), 'request')} of this plan: {shown} …; one of them: {name}/{rows[0].id}"
@@ -114,7 +116,7 @@ def _words(row: LedgerRow) -> str:
     return f"{row.method} {row.path}{fields}: {row.words or 'no answer came'}"
 
 
-def _asked(question: str, reason: str, folder: str) -> AskedQuestion:
+def _asked(question: str, reason: str, folder: str, note: str = "") -> AskedQuestion:
     return AskedQuestion(
         id=question,
         text="Did this request take effect on the platform? Look there, then answer.",
@@ -122,6 +124,7 @@ def _asked(question: str, reason: str, folder: str) -> AskedQuestion:
         reason=reason,
         choices=_CHOICES,
         holds_up=(f"the lines of the file that it came from, in {folder}",),
+        note=note,
     )
 
 

@@ -33,6 +33,8 @@ def test_requests_without_an_answer_are_asked_and_ended_by_a_person_all_or_none(
     ids = asked()
     name = ids[0].removeprefix("write:").partition("/")[0]
     assert ids == [f"write:{name}/{n}" for n in (1, 2, 3)]
+    notes = {one.note for one in asked_questions() if one.id in ids}
+    assert notes == {f"all 3 of this plan at once: orderbridge answer write:{name} landed"}
     before = at.states(plan)
     for wrong in ({f"{name}__1": "landed", f"{name}__9": "landed"}, {f"{name}__1": "maybe"}):
         with pytest.raises(UsageError):
