@@ -7,9 +7,11 @@ import os
 import re
 import runpy
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +287,48 @@ def test_a_night_ends_as_documented_and_is_tried_again_where_that_may_help(
     assert called == calls
     page = (CHECKOUT / "docs/reference/exit-codes.md").read_text("utf-8")
     assert re.search(rf"^\| [\d, ]*{script.split()[-1] if says else 0}[\d, ]* \|.*$", page, re.M)
+
+
+def test_the_mail_of_a_night_begins_with_what_happened_and_a_command_that_works(
+    tmp_path: Path,
+) -> None:
+    newer = tmp_path / "newer.sqlite"
+    with closing(sqlite3.connect(newer)) as ledger:
+        ledger.execute("PRAGMA user_version = 99")
+    newer.chmod(0o600)
+    copy = {
+        "WAREHOUSE__DESTINATION": "duckdb",
+        "DESTINATION__DUCKDB__CREDENTIALS": f"{tmp_path}/nowhere/copy.duckdb",
+    }
+    troubles: list[tuple[dict[str, str], int, str, str]] = [
+        (
+            {"SOURCES__LEGACY__API_KEY": "revoked"},
+            3,
+            "customers, promotions not read: legacy GET /customers: authentication failed",
+            "init sources.legacy.api_key",
+        ),
+        (
+            {"SOURCES__LEGACY__BASE_URL": "http://127.0.0.1:9"},
+            2,
+            "this warehouse holds the data of another source",
+            "questions source",
+        ),
+        ({"LEDGER__PATH": f"{newer}"}, 2, "published; the ledger was not read", "run"),
+        (copy, 4, "published; the copy to the destination failed", "check"),
+    ]
+    with bridge(tmp_path) as made:
+        assert made.command("run").code == 0
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        for more, code, happened, todo in troubles:
+            environment = made.environment(**more) | {"PATH": path, "ORDERBRIDGE_TRIES": "1"}
+            done = sh(f"sh {EXAMPLES / 'nightly.sh'}", made.folder, **environment)
+            first, second, *_ = done.stderr.splitlines()
+            assert (done.returncode, first.partition(":")[0]) == (code, "orderbridge"), done.stderr
+            assert happened in first
+            assert second == f"next: orderbridge {todo}"
+            if todo.startswith("questions"):
+                assert made.command(*todo.split(), **more).code == 0
+        assert made.command("run").code == 0
 
 
 def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earlier_ones(
