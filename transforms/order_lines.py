@@ -21,6 +21,7 @@ from orderbridge.transforms.findings import (
     combine_findings,
     rule_findings,
     table_finding,
+    to_answer,
 )
 from orderbridge.transforms.frames import (
     BIGINT,
@@ -35,6 +36,7 @@ from orderbridge.transforms.frames import (
 )
 from orderbridge.transforms.line_discounts import DiscountUnit, line_amounts
 from orderbridge.transforms.line_fields import AMOUNTS, ONE, PRODUCT, LineChoice
+from orderbridge.transforms.line_kinds import LINE_KINDS
 from orderbridge.transforms.order_columns import AmountEvidence, money, texts_of
 from orderbridge.transforms.order_names import ORDER_NAMES
 from orderbridge.transforms.total_candidates import LINE_SUMS
@@ -55,13 +57,16 @@ ORDER_LINES: Final = {
     "line_total": MONEY,
     "line_discount": MONEY,
     "line_amount": MONEY,
+    "line_kind": TEXT,
 }
 """The columns that every order line has; those of the raw lines follow, with `raw_` before a name of ours."""
+_OTHER_KINDS: Final = {"part": "are parts of another line", "no_product": "are no products"}
 LINE_FIELDS: Final = {
     **dict.fromkeys(PRODUCT, TEXT),
     **dict.fromkeys(
         ("quantity", "unit_price", "line_total", "line_discount", "line_amount"), MONEY
     ),
+    "line_kind": TEXT,
 }
 """Those of them that are read from the raw lines. `line_amount` is what the line comes to."""
 
@@ -101,7 +106,7 @@ def lines_tables(tables: Sequence[str]) -> list[str]:
 
 
 def lines_part(rows: pd.DataFrame, reading: LineReading) -> Part:
-    """Reads any of the order lines; `rows` have the values of the columns by what they hold.
+    """Reads any of the order lines; `rows` have the values of the columns by what they hold, and `line_kind`.
 
     Returns:
         The columns of `LINE_FIELDS`, in the order of the rows; no findings; counts for `lines_findings`.
@@ -119,8 +124,13 @@ def lines_part(rows: pd.DataFrame, reading: LineReading) -> Part:
     }
     made |= {name: read.get(name, nothing) for name in ("quantity", "unit_price", "line_total")}
     made["line_discount"] = read.get("discount", nothing)
-    amount = line_amounts(read, reading.discount_unit)
-    made["line_amount"] = amount if reading.is_unit_known else nothing
+    made["line_amount"] = nothing
+    if reading.is_unit_known:
+        made["line_amount"] = line_amounts(read, reading.discount_unit)
+    if "discount" in read and reading.discount_unit != "included":
+        is_unread = texts_of(rows["discount"]).notna() & read["discount"].isna()
+        made["line_amount"] = made["line_amount"].mask(is_unread)
+    made["line_kind"] = rows["line_kind"]
     return Part(pd.DataFrame(made), frame(FINDINGS), counts)
 
 
@@ -148,9 +158,18 @@ def line_sums(lines: pd.DataFrame, discount_unit: DiscountUnit | None = "include
     return pd.DataFrame({"order_id": column(pa.array(whole.index, TEXT)), **columns})
 
 
-def lines_findings(counts: Counter[str], orphans: Column[Any]) -> pd.DataFrame:
-    """Amounts that cannot be read, from the counts of all parts; and lines without an order, by its id."""
+def lines_findings(
+    counts: Counter[str], orphans: Column[Any], kinds: Mapping[str, int]
+) -> pd.DataFrame:
+    """Amounts that cannot be read, from the counts of all parts; lines without an order, by its id; and other lines.
+
+    `kinds` are how many lines are of each kind but products.
+    """
     findings = [rule_findings("order_lines", "order_missing", orphans)]
+    if kinds:
+        words = [f"{kinds[kind]} {_OTHER_KINDS[kind]}" for kind in _OTHER_KINDS if kind in kinds]
+        detail = to_answer(f"lines: {', '.join(words)}", LINE_KINDS)
+        findings.append(table_finding("order_lines", "no_products", detail))
     for name in AMOUNTS:
         if unread := counts[f"{name} unread"]:
             detail = f"{name}: {unread} of {counts[name]} values"

@@ -21,6 +21,8 @@ SECOND_STATUSES: Final[list[str]] = _NAMES["order"].pop("second_status")
 ORDER_NAMES["order_status"] += SECOND_STATUSES
 LINE_NAMES: Final[dict[str, list[str]]] = _NAMES["line"]
 """The columns of an order line."""
+LINE_KIND_NAMES: Final[dict[str, list[str]]] = _NAMES["line_kinds"]
+"""The columns that say of what kind a line is, and the words of one that is no product."""
 DISCOUNT_ARRAYS: Final[list[str]] = _NAMES["line_discounts"]["arrays"]
 DISCOUNT_AMOUNTS: Final[list[str]] = _NAMES["line_discounts"]["amounts"]
 """The arrays of a line that hold discounts, and the columns of their amounts."""

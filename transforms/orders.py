@@ -83,6 +83,7 @@ ORDERS: Final = {
     "unknown_because": TEXT,
     "tax_in_total": MONEY,
     "shipping_in_total": MONEY,
+    "charges_in_total": MONEY,
 }
 """The columns that every reconciled order has; those of the raw orders follow."""
 SHARE_FALL_MAX: Final = 0.1
@@ -92,6 +93,8 @@ ORDER_CUSTOMERS: Final = {"customer_id": TEXT, "customer_status": TEXT, "is_ambi
 _UTC_NAMES: Final = ("_gmt", "_utc")
 """How the names of columns end whose times are in UTC, whatever the time zone is."""
 _MIDNIGHT_IN_UTC: Final = r"[0-9/-]{8,10}[T ]00:00(:00(\.0+)?)?(Z| ?UTC|[+-]00:?00)"
+_TERM: Final = pa.decimal128(37, 9)
+"""Amounts of this type have a sum that is MONEY."""
 _LEAST_LEFT: Final = 0.0099
 """A cent, as floats count it. A total that is the sum of lines with discounts has fractions of cents."""
 UNKNOWN_STATUS: Final = "order_status: what this status means is not known"
@@ -252,6 +255,7 @@ def orders_part(
         ordered_at=dates.at,
         total=total,
         **{f"{name}_in_total": amounts[name] for name in CHARGES},
+        charges_in_total=_sum_of([amounts[name] for name in choice.charges], rows.index),
         order_status=status,
         status_class=status_class,
         is_cancelled=_is_of_class(status_class, LOST),
@@ -264,6 +268,9 @@ def orders_part(
     counts = _counts(ours, is_back)
     counts.update(zone_unknown=dates.zone_count)
     counts.update({f"disputed {name}": count for name, count in disputed.items()})
+    for name in choice.charges:
+        is_unread = amounts[name].isna() & ~rows["is_missing"]
+        counts[f"unread {name}"] = int(is_unread.sum())
     findings = [
         *_customer_findings(ours, fields.customer_id or "", gap, counts),
         *_date_findings(ours, fields.ordered_at or "", dates, context),
@@ -294,6 +301,16 @@ def _amounts(
         amounts = {name: in_units(values, divided_by) for name, values in amounts.items()}
     amounts["refunded"] = amounts["refunded"].where(amounts["total"].notna())
     return amounts
+
+
+def _sum_of(amounts: Sequence[Column[Any]], index: pd.Index[Any]) -> Column[Any]:
+    """The sum of amounts of each order (MONEY); null where one of them is not known, and without any."""
+    if not amounts:
+        return constant(None, index, MONEY)
+    total = array(amounts[0])
+    for one in amounts[1:]:
+        total = pc.add(total.cast(_TERM), array(one).cast(_TERM))
+    return column(total.cast(MONEY), index)
 
 
 def _is_all_back(total: Column[Any], refunded: Column[Any], name: str | None) -> Column[Any]:
@@ -386,6 +403,11 @@ def orders_findings(
     if choice.amounts.is_ambiguous:
         detail = f"{names['total']}: {counts['unread totals']} texts such as 1.234"
         findings.append(table_finding("orders", "total_notation", detail))
+    unread = {name: count for name in CHARGES if (count := counts[f"unread {name}"])}
+    if unread:
+        parts = [f"{name} in {names[name]} of {count}" for name, count in unread.items()]
+        detail = f"{', '.join(parts)} of {counts['listed']} orders"
+        findings.append(table_finding("orders", "charges_unreadable", detail))
     currencies = sum(name.startswith("currency ") for name in counts)
     if currencies > 1:
         findings.append(table_finding("orders", "currencies_mixed", f"{currencies} currencies"))

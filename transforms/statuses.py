@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -34,6 +33,7 @@ from orderbridge.transforms.questions import (
     table_of,
     table_text,
 )
+from orderbridge.transforms.texts import plain_words
 
 StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
 _CLASSES: Final[dict[str, StatusClass]] = {one: one for one in get_args(StatusClass)}
@@ -49,7 +49,6 @@ _NEGATION: Final = re.compile(
     r"\b(?:no|not|never|nao|sem|sin|non|senza|pas|sans|nicht|nie|kein\w*|ohne|niet|geen|sense)\b"
 )
 """A word before that of a sale which turns it around, such as `Não entregue`."""
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def _pattern(languages: Mapping[str, Iterable[str]]) -> re.Pattern[str]:
@@ -63,14 +62,6 @@ def _pattern(languages: Mapping[str, Iterable[str]]) -> re.Pattern[str]:
 _PATTERNS: Final = {name: _pattern(languages) for name, languages in _WORDS.items()}
 
 
-def _normalized(status: str) -> str:
-    """Its words in lower case, without accents and what is between them: `wc-OnHold` is `wc on hold`."""
-    spaced = _CAMEL.sub(" ", status)
-    plain = unicodedata.normalize("NFKD", spaced).casefold()
-    letters = "".join(one for one in plain if not unicodedata.combining(one))
-    return " ".join(re.findall(r"[^\W_]+", letters))
-
-
 def class_of_word(status: str) -> StatusClass | None:
     """The class that the words of a status propose; None where they decide nothing."""
     return _CLASSES.get(_found(status) or "")
@@ -78,7 +69,7 @@ def class_of_word(status: str) -> StatusClass | None:
 
 def _found(status: str) -> str | None:
     """The table of `order_statuses.toml` that decides about a status; None where it has none of the words."""
-    text = _normalized(status)
+    text = plain_words(status)
     if _PATTERNS["test"].search(text):
         return "test"
     if is_lost(text):

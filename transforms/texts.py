@@ -23,6 +23,7 @@ _INVISIBLE: Final = "[\u00ad\u200b-\u200f\u2060\ufeff]"
 _KELVIN, _WIDE_K = "\u212a", "\uff2b"
 """The Kelvin sign is the only letter that NFC makes an ASCII one; full-width K stays itself and looks the same."""
 _WHITESPACE: Final = r"[\s\p{Z}]+"
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LOWER: Final = {ord(letter): letter.lower() for letter in string.ascii_uppercase}
 EMAIL_FORM: Final = r"^[^@\s,;]+@[^@\s,;]+$"
 """The least that an e-mail address has: name@host. What hosts look like is not checked."""
@@ -56,6 +57,14 @@ def without_zero_fraction(ids: pd.Series[str]) -> pd.Series[str]:
 def single_spaced(texts: pd.Series[str]) -> pd.Series[str]:
     """Tidied texts with each run of whitespace as one space."""
     return tidied(texts).str.replace(_WHITESPACE, " ", regex=True)
+
+
+def plain_words(text: str) -> str:
+    """Its words in lower case, without accents and what is between them: `wc-OnHold` is `wc on hold`."""
+    spaced = _CAMEL.sub(" ", text)
+    plain = unicodedata.normalize("NFKD", spaced).casefold()
+    letters = "".join(one for one in plain if not unicodedata.combining(one))
+    return " ".join(re.findall(r"[^\W_]+", letters))
 
 
 def one_email_key(text: str) -> str:

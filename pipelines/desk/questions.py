@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final
 from urllib.parse import quote
 
 from orderbridge.pipelines.desk.texts import Texts
@@ -19,13 +19,12 @@ from orderbridge.pipelines.questions.pairs import pair_of
 from orderbridge.pipelines.questions.writes import PREFIX as WRITE
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.reviews import doubtful_pairs
+from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.questions import Choice, table_of, table_text
-from orderbridge.transforms.statuses import StatusClass
 
 SHOWN_MAX: Final = 100
 """Questions of a kind that are listed; the others are counted."""
 _CHOICES_MAX: Final = 50
-_STATUSES: Final = "reconcile.order_statuses"
 _ANY_WEIGHT: Final = 1_000_000
 _KINDS: Final = {
     "write": "write",
@@ -161,7 +160,8 @@ def question_groups(rows: Sequence[QuestionRow]) -> list[QuestionGroup]:
 
 def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
     """One question, with its evidence."""
-    is_table = question.id == _STATUSES
+    classes = _classes(question)
+    is_table = bool(classes)
     possible = [one for one in question.choices if one.is_possible and not is_table]
     return QuestionPage(
         question=question,
@@ -171,13 +171,19 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
         choices=[_choice(question, one, texts) for one in possible[:_CHOICES_MAX]],
         hidden=max(0, len(possible) - _CHOICES_MAX),
         table=_table(question) if is_table else (),
-        classes=get_args(StatusClass) if is_table else (),
+        classes=classes,
         unless=texts("question.not_fine") if question.otherwise.startswith(NOT_FINE) else "",
         otherwise=question.otherwise.removeprefix(NOT_FINE),
         holds_up=[*dict.fromkeys(_held_up(one, texts) for one in question.holds_up)],
         pair=_pair(question.id) if question.id.startswith(PAIR) else None,
         is_withdrawable=question.state == "answered",
     )
+
+
+def _classes(question: AskedQuestion) -> Sequence[str]:
+    """The words that each row may be of a question that is a table; none of others."""
+    setting = SETTINGS.get(question.id)
+    return () if setting is None else setting.classes
 
 
 def _held_up(name: str, texts: Texts) -> str:
@@ -209,7 +215,7 @@ def text_language(one: AskedQuestion, texts: Texts) -> str:
 
 def _now(one: AskedQuestion, texts: Texts) -> str:
     used = (one.proposal if one.state == "open" else one.value) or ""
-    if one.reason or one.id != _STATUSES:
+    if one.reason or not _classes(one):
         return one.reason or used
     return ", ".join(f"{value}: {texts(f'class.{of}')}" for value, of in table_of(used).items())
 
@@ -242,14 +248,14 @@ def _table(question: AskedQuestion) -> list[TableRow]:
     return [
         TableRow(value, chosen if value.casefold() in used else "", _parts(choice))
         for choice in question.choices
-        for value, chosen in _row_of(choice).items()
+        for value, chosen in _row_of(choice, _classes(question)).items()
     ]
 
 
-def _row_of(choice: Choice) -> dict[str, str]:
+def _row_of(choice: Choice, classes: Sequence[str]) -> dict[str, str]:
     """A value and its class; what is not known is shown to a person as the value alone."""
     row = table_of(choice.value)
-    has_class = len(row) == 1 and set(row.values()) <= set(get_args(StatusClass))
+    has_class = len(row) == 1 and set(row.values()) <= set(classes)
     return row if has_class else {choice.value: ""}
 
 

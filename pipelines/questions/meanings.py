@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final, get_args
+from typing import Final
 
 import duckdb
 
@@ -54,7 +54,6 @@ from orderbridge.transforms.questions import (
     table_of,
     table_text,
 )
-from orderbridge.transforms.statuses import STATUSES, StatusClass
 
 
 class Meanings:
@@ -103,7 +102,7 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
     known = {one.question: one for one in _last_run()[0]}
     withdrawn = {one.question for one in answers if one.value is None}
     stored = read_answers(
-        ignored={one.question for one in answers} - {STATUSES} | withdrawn
+        ignored={one.question for one in answers if not SETTINGS[one.question].classes} | withdrawn
     ).answers
     changes: dict[str, StoredAnswer | None] = {}
     for one in answers:
@@ -115,7 +114,7 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
             changes[one.question] = None
             continue
         value = _checked(setting, one.value)
-        if setting.key == STATUSES:
+        if setting.classes:
             earlier = stored.get(one.question)
             value = merged_tables(str(earlier.value) if earlier is not None else "", value)
         choice = known.get(one.question, Evidence(one.question)).choice(value)
@@ -194,19 +193,19 @@ def _example(setting: Setting, one: Question | None = None) -> str:
     if setting.choices:
         return ""
     if one is not None and one.evidence.is_table:
-        return _rows_of(one)
+        return _rows_of(one, setting.classes)
     if setting.key in FIELD_QUESTIONS.values():
         return "the name of another column of raw.orders"
     return f"such as {setting.example or setting.default}"
 
 
-def _rows_of(one: Question) -> str:
+def _rows_of(one: Question, classes: Sequence[str]) -> str:
     """The rows that a person can give a table: those of a value that is not known, else of any."""
     used = table_of(one.value or "")
     rows = [row for choice in one.evidence.choices for row in table_of(choice.value)]
     unknown = [row for row in rows if row not in used]
     row = next(iter([*unknown, *rows]), "PAID")
-    written = ", ".join(table_text({row: name}) for name in get_args(StatusClass))
+    written = ", ".join(table_text({row: name}) for name in classes)
     return f"one of {written}; or several, with commas between; what you do not name stays as it is"
 
 

@@ -15,6 +15,7 @@ import duckdb
 import pandas as pd
 
 from orderbridge.pipelines.reconcile.customers import reconcile_customers
+from orderbridge.pipelines.reconcile.line_kinds import kind_rows, kind_sql
 from orderbridge.pipelines.reconcile.odd_values import odd_values
 from orderbridge.pipelines.reconcile.order_duplicates import duplicate_orders
 from orderbridge.pipelines.reconcile.order_lines import (
@@ -56,6 +57,7 @@ from orderbridge.transforms.dates import DateContext, ReadDates
 from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
 from orderbridge.transforms.line_fields import LineChoice, LineFields, choose_line_fields
+from orderbridge.transforms.line_kinds import LINE_KINDS, kinds_in_force, kinds_question
 from orderbridge.transforms.order_fields import (
     COLUMN_QUESTIONS,
     ORDER_FIELDS,
@@ -64,6 +66,7 @@ from orderbridge.transforms.order_fields import (
 from orderbridge.transforms.order_lines import ORDER_LINES
 from orderbridge.transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from orderbridge.transforms.promotions import promotions
+from orderbridge.transforms.questions import Question, table_of
 from orderbridge.transforms.statuses import STATUSES
 from orderbridge.transforms.total_candidates import SUM_OF_PAYMENTS, SUMS
 from orderbridge.transforms.value_questions import CLOCK
@@ -190,6 +193,9 @@ def _orders(inputs: StepInputs) -> Entity:
     if inputs.lines is not None:
         raw_lines = RawLines.of(inputs.parts, inputs.lines, raw.share)
         check_line_settings(answers, raw_lines.kinds)
+        kinds = _line_kinds(raw_lines, inputs.questions)
+        raw_lines = replace(raw_lines, kind=kind_sql(kinds_in_force(kinds)))
+        inputs.questions.add(kinds)
         line_choice = choose_line_fields(raw_lines, answers, raw.totals())
         inputs.findings.add(line_choice.findings)
         raw = replace(raw, lines=raw_lines, line_choice=line_choice)
@@ -250,6 +256,17 @@ def _orders(inputs: StepInputs) -> Entity:
         proposed=proposed,
         left_revenue=left.lines(),
     )
+
+
+def _line_kinds(lines: RawLines, questions: RunQuestions) -> Question | None:
+    """The question of what kind the lines are; None where all are products."""
+    answer = questions.answers.get(LINE_KINDS)
+    assumption = questions.assumptions.get(LINE_KINDS)
+    decided: dict[str, str] = {}
+    for one in (assumption, answer):
+        if one is not None:
+            decided |= table_of(one.value)
+    return kinds_question(kind_rows(lines, decided), answer, assumption)
 
 
 def _cancelled_values(settings: ReconcileSettings) -> tuple[str, ...] | None:

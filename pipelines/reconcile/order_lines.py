@@ -29,11 +29,15 @@ from orderbridge.transforms.order_names import DISCOUNT_AMOUNTS, DISCOUNT_ARRAYS
 
 KEYS: Final = ("order_id", "position")
 """The columns that name a line."""
-_NOTHING: Final = "NULL AS nothing"
+PRODUCT: Final = "'product'"
+"""The kind of each line (SQL) where all are products."""
+_UNREADABLE: Final = "not readable"
+"""In place of the sum of discounts of which one is no number."""
 _WITH_DISCOUNTS: Final = """
     CREATE OR REPLACE TEMP TABLE lines_with_discounts AS
-    SELECT l.*, d.amount::VARCHAR AS {name} FROM {table} l LEFT JOIN (
-        SELECT n.order_id, n.{line} AS line, sum({amount}) AS amount FROM raw.{child} n GROUP BY ALL) d
+    SELECT l.*, d.amount AS {name} FROM {table} l LEFT JOIN (
+        SELECT order_id, line, if(count(amount) = count(*), sum(amount)::VARCHAR, '{unreadable}') AS amount
+        FROM (SELECT n.order_id, n.{line} AS line, {amount} AS amount FROM raw.{child} n) GROUP BY ALL) d
     ON d.order_id = l.order_id AND d.line = l.position ORDER BY l.rowid"""
 
 
@@ -49,6 +53,7 @@ class RawLines:
         rows: the number of lines of listed orders; of all where no order is listed.
         listed: the condition (SQL) that a line counts.
         share: a sample has the lines of one order in so many.
+        kind: of a line (SQL): `product`, `part` or `no_product`.
     """
 
     tables: Parts
@@ -58,6 +63,7 @@ class RawLines:
     rows: int
     listed: str
     share: int = 1
+    kind: str = PRODUCT
 
     @classmethod
     def of(cls, tables: Parts, name: str, share: int = 1) -> RawLines:
@@ -75,6 +81,7 @@ class RawLines:
                 line=sql_name(line),
                 amount=tables.numbers(f"raw.{sql_name(child)}", amount, "n"),
                 child=sql_name(child),
+                unreadable=_UNREADABLE,
             )
             build.execute(sql)
             table = "temp.lines_with_discounts"
@@ -117,7 +124,7 @@ class RawLines:
         read = ["order_id", *named]
         sql = f"""
             SELECT {", ".join(read)} FROM {self.table}
-            WHERE {self.listed} AND hash(order_id) % {self.share} = 0"""
+            WHERE {self.listed} AND hash(order_id) % {self.share} = 0 AND {self.kind} <> 'part'"""
         return from_arrow(self.tables.build.sql(sql).to_arrow_table())
 
 
@@ -143,19 +150,24 @@ class ReadLines:
 def read_lines(lines: RawLines, choice: LineChoice, units: LineUnits) -> ReadLines:
     """Reads the fields of the lines."""
     named = choice.fields.columns()
-    columns = ", ".join(f"{sql_name(column)} AS {name}" for name, column in named.items())
+    read = [f"{sql_name(column)} AS {name}" for name, column in named.items()]
+    columns = ", ".join([*read, f"{lines.kind} AS line_kind"])
     reading = LineReading.of(choice, units.discount, is_unit_known=units.is_known)
     task = partial(lines_part, reading=reading)
-    parts = lines.tables.read({lines.table: columns or _NOTHING})
+    parts = lines.tables.read({lines.table: columns})
     made, counts = lines.tables.fill(LINE_FIELDS, task, parts)
-    return ReadLines(made, counts, columns or _NOTHING, reading, units.is_in_cents)
+    return ReadLines(made, counts, columns, reading, units.is_in_cents)
 
 
 def line_sums_sql(lines: RawLines, read: ReadLines) -> str:
-    """What the lines of each order come to (SQL: `order_id` and `total`), null where one is null."""
+    """What the lines of each order come to (SQL: `order_id` and `total`), null where that of a product is null.
+
+    A note has no amount, and parts are in that of their set.
+    """
     return f"""
-        SELECT l.order_id, if(count(f.line_amount) = count(*), sum(f.line_amount), NULL)::DECIMAL(38, 9) AS total
-        FROM {lines.table} l POSITIONAL JOIN {read.made} f GROUP BY l.order_id"""
+        SELECT l.order_id, if(bool_and(f.line_amount IS NOT NULL OR f.line_kind <> 'product'), sum(f.line_amount), NULL)
+            ::DECIMAL(38, 9) AS total
+        FROM {lines.table} l POSITIONAL JOIN {read.made} f WHERE f.line_kind <> 'part' GROUP BY l.order_id"""
 
 
 def discount_columns(build: duckdb.DuckDBPyConnection, name: str) -> dict[str, tuple[str, str]]:

@@ -15,7 +15,7 @@ from typing import Final
 
 import duckdb
 
-from orderbridge.pipelines.reconcile.order_lines import KEYS, RawLines, ReadLines
+from orderbridge.pipelines.reconcile.order_lines import KEYS, PRODUCT, RawLines, ReadLines
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text
 from orderbridge.transforms.currencies import DECIMALS, DECIMALS_USUAL
 from orderbridge.transforms.dates import OFFSET_MAX, DateContext
@@ -85,11 +85,15 @@ def reconcile_lines(lines: RawLines, read: ReadLines) -> int:
     )
     counts = Counter(read.counts)
     counts.subtract(lines_part(orphans, read.reading).counts)
-    lines.tables.findings.add(lines_findings(counts, orphans["order_id"]))
+    kinds = build.execute(_KINDS).fetchall() if lines.kind != PRODUCT else []
+    lines.tables.findings.add(lines_findings(counts, orphans["order_id"], dict(kinds)))
     ((rows,),) = build.execute(f"SELECT count(*) FROM {lines.table}").fetchall()
     return int(rows)
 
 
+_KINDS: Final = """
+    SELECT line_kind, count(*) FROM reconciled.order_lines
+    WHERE line_kind <> 'product' AND _missing_since IS NULL GROUP BY 1"""
 _PRICES: Final = ("unit_price", "line_total", "line_amount")
 _IN_UNITS: Final = f"""
     CAST(f.{{name}} * CASE {

@@ -33,8 +33,7 @@ SELECT o.order_id, o.ordered_at, o.ordered_date, o.customer_id,
     o.unknown_because, o.status_class, o.is_sale, CAST(o.refunded AS DECIMAL(38, 2)) AS refunded,
     CAST(o.tax_in_total AS DECIMAL(38, 2)) AS tax_in_total,
     CAST(o.shipping_in_total AS DECIMAL(38, 2)) AS shipping_in_total,
-    CAST(CASE WHEN coalesce(o.tax_in_total, o.shipping_in_total) IS NULL THEN NULL
-        WHEN o.is_sale THEN o.total - coalesce(o.tax_in_total, 0) - coalesce(o.shipping_in_total, 0)
+    CAST(CASE WHEN o.charges_in_total IS NULL THEN NULL WHEN o.is_sale THEN o.total - o.charges_in_total
         WHEN NOT o.is_sale THEN 0 END AS DECIMAL(38, 2)) AS net_revenue
 FROM reconciled.orders o LEFT JOIN reconciled.customers c ON c.customer_id = o.customer_id
 WHERE NOT o.is_missing;
@@ -49,7 +48,7 @@ SELECT l.order_id, l.line_number, o.ordered_at, o.ordered_date, o.customer_id, o
     l.quantity, l.unit_price, CAST(l.line_amount AS DECIMAL(38, 2)) AS line_total, o.currency, o.is_cancelled,
     CAST(CASE WHEN o.is_sale THEN l.line_amount WHEN NOT o.is_sale THEN 0 END AS DECIMAL(38, 2)) AS revenue,
     l.product_name, o.status_class, o.is_sale
-FROM reconciled.order_lines l JOIN bi.orders o ON o.order_id = l.order_id;
+FROM reconciled.order_lines l JOIN bi.orders o ON o.order_id = l.order_id WHERE l.line_kind = 'product';
 
 CREATE OR REPLACE VIEW bi.top_products AS
 SELECT coalesce(product, product_name) AS product, max(product_name) AS product_name, currency,
@@ -57,7 +56,8 @@ SELECT coalesce(product, product_name) AS product, max(product_name) AS product_
     sum(CASE WHEN is_sale THEN quantity END) AS quantity, sum(revenue) AS revenue,
     max(CASE WHEN is_sale THEN ordered_date END) AS last_ordered_date,
     count(DISTINCT CASE WHEN is_sale IS NULL THEN order_id END) AS unknown_orders,
-    count(CASE WHEN is_sale AND revenue IS NULL THEN 1 END) AS unpriced_lines
+    count(CASE WHEN is_sale AND revenue IS NULL THEN 1 END) AS unpriced_lines,
+    count(CASE WHEN is_sale AND quantity IS NULL THEN 1 END) AS uncounted_lines
 FROM bi.order_lines WHERE is_sale IS NULL OR is_sale GROUP BY coalesce(product, product_name), currency;
 
 CREATE OR REPLACE VIEW bi.regular_customers AS
@@ -111,7 +111,8 @@ SELECT s.customer_id, s.customer, s.currency, count(CASE WHEN s.is_sale THEN 1 E
     sum(CASE WHEN s.is_sale THEN s.total END) AS revenue,
     count(CASE WHEN s.is_sale AND s.ordered_date IS NULL THEN 1 END) AS undated_orders,
     sum(CASE WHEN s.is_sale AND s.ordered_date IS NULL THEN s.total END) AS undated_revenue,
-    count(*) - count(s.is_sale) AS unknown_orders, sum(CASE WHEN s.is_sale IS NULL THEN s.total END) AS unknown_total
+    count(*) - count(s.is_sale) AS unknown_orders, sum(CASE WHEN s.is_sale IS NULL THEN s.total END) AS unknown_total,
+    count(CASE WHEN s.is_sale AND s.total IS NULL THEN 1 END) AS unpriced_orders
 FROM (
     SELECT c.customer_id, o.currency, o.is_sale, o.total, o.ordered_date,
         CASE WHEN c.customer_id IS NOT NULL THEN c.name WHEN o.customer_status IS NULL THEN '(not known)'
@@ -168,7 +169,8 @@ GROUP BY s.first_month, m.month, s.customers_at_start;
 CREATE OR REPLACE VIEW bi.products_by_month AS
 SELECT CAST(date_trunc('month', ordered_date) AS DATE) AS month, coalesce(product, product_name) AS product,
     max(product_name) AS product_name, currency, count(DISTINCT order_id) AS orders, sum(quantity) AS quantity,
-    sum(revenue) AS revenue, count(CASE WHEN revenue IS NULL THEN 1 END) AS unpriced_lines
+    sum(revenue) AS revenue, count(CASE WHEN revenue IS NULL THEN 1 END) AS unpriced_lines,
+    count(CASE WHEN quantity IS NULL THEN 1 END) AS uncounted_lines
 FROM bi.order_lines WHERE is_sale AND ordered_date IS NOT NULL
 GROUP BY CAST(date_trunc('month', ordered_date) AS DATE), coalesce(product, product_name), currency;
 
@@ -193,9 +195,11 @@ SELECT v.customer_id, v.customer_name, v.currency, v.orders, v.revenue,
     6 - ntile(5) OVER (PARTITION BY v.currency ORDER BY v.orders DESC, v.customer_id) AS frequency,
     6 - ntile(5) OVER (PARTITION BY v.currency ORDER BY coalesce(v.revenue, 0) DESC, v.customer_id) AS monetary,
     rank() OVER (PARTITION BY v.currency ORDER BY coalesce(v.revenue, 0) DESC) AS revenue_rank,
-    round(100.0 * v.revenue / nullif(sum(v.revenue) OVER (PARTITION BY v.currency), 0), 2) AS revenue_percent
+    round(100.0 * v.revenue / nullif(sum(v.revenue) OVER (PARTITION BY v.currency), 0), 2) AS revenue_percent,
+    v.unpriced_orders
 FROM (
     SELECT o.customer_id, max(o.customer_name) AS customer_name, o.currency, count(*) AS orders, sum(o.total) AS revenue,
+        count(*) - count(o.total) AS unpriced_orders,
         avg(o.total) AS average_order_value, min(o.ordered_date) AS first_ordered_date,
         max(o.ordered_date) AS last_ordered_date, max(a.today) - max(o.ordered_date) AS days_since_last
     FROM bi.orders o CROSS JOIN bi.as_of a

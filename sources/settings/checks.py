@@ -6,7 +6,6 @@ the setting and never shows the value. Each check accepts its own result.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from zoneinfo import available_timezones
 
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.root import in_project
-from orderbridge.sources.settings.setting import Check, OneOf, Secret
+from orderbridge.sources.settings.setting import Check, OneOf, Secret, TableOf
 from orderbridge.sources.urls import checked_key, checked_proxy, checked_webhook
 
 
@@ -103,22 +102,9 @@ def text(what: str) -> Check:
     return check
 
 
-def table(*words: str) -> Check:
-    """Rows with one of these words each, `PAID=sale,PENDING=open`; a row with a comma in it is in double quotes."""
-    hint = f"Write VALUE=WORD, separated by commas; the words are {', '.join(words)}."
-
-    def check(name: str, value: object) -> str:
-        rows = []
-        if isinstance(value, str):
-            rows = [row for line in csv.reader([value], skipinitialspace=True) for row in line]
-        decided = [row.rpartition("=") for row in rows]
-        if not decided or not all(
-            row.strip() and word.strip() in words for row, _, word in decided
-        ):
-            raise UsageError(f"{name} is not a table of values and words", hint)
-        return str(value).strip()
-
-    return check
+def table(*words: str) -> TableOf:
+    """Rows with one of these words each."""
+    return TableOf(words)
 
 
 def file(name: str, value: object) -> Path:

@@ -32,6 +32,7 @@ Clock = Literal["local", "utc", "dates"]
 DiscountUnit = Literal["amount", "amount_each", "fraction", "percent", "included"]
 DateOrder = Literal["day_first", "month_first"]
 StatusClass = Literal["sale", "open", "cancelled", "refunded", "test"]
+LineKind = Literal["product", "part", "no_product"]
 CursorAfterEnd = Literal["end", "more"]
 EmptyArray = Literal["empty_page", "broken"]
 CodeZeros = Literal["ignore", "count"]
@@ -343,6 +344,16 @@ class OrderSettings(Section, prefix="reconcile.order_"):
         "orders__lines",
         default=None,
         asks="Which table has the lines of the orders?",
+        holds_up=_OF_LINES,
+    )
+    line_kinds: str | None = setting(
+        checks.table(*get_args(LineKind)),
+        "which rows of the lines are products: `type: promotion=no_product` is about the rows with that value of a "
+        "column (a discount, shipping, a fee, a note), `parent_item_id: *=part` about those with any (parts of the row "
+        "that it names); others are detected, or products",
+        "type: promotion=no_product,parent_item_id: *=part",
+        default=None,
+        asks="Which rows of the lines are products, parts of another row, or no products (discounts, shipping, notes)?",
         holds_up=_OF_LINES,
     )
     line_product: str | None = setting(

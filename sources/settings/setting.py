@@ -6,6 +6,7 @@ from which the loaders, the table of the docs, `.dlt/config.toml` and what `orde
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
@@ -29,6 +30,29 @@ class OneOf:
         raise UsageError(
             f"{name} is not one of {', '.join(self.words)}", "Set it to one of them, in lower case."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TableOf:
+    """The check of a table: rows with one of some words each, `PAID=sale,PENDING=open`.
+
+    A row with a comma in it is in double quotes.
+    """
+
+    words: tuple[str, ...]
+
+    def __call__(self, name: str, value: object) -> str:
+        """The table as it is written. Raises UsageError."""
+        rows = []
+        if isinstance(value, str):
+            rows = [row for line in csv.reader([value], skipinitialspace=True) for row in line]
+        decided = [row.rpartition("=") for row in rows]
+        if not decided or not all(
+            row.strip() and word.strip() in self.words for row, _, word in decided
+        ):
+            hint = f"Write VALUE=WORD, separated by commas; the words are {', '.join(self.words)}."
+            raise UsageError(f"{name} is not a table of values and words", hint)
+        return str(value).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +87,11 @@ class Setting:
     def choices(self) -> tuple[str, ...]:
         """The words that it may be; none where other values are valid."""
         return self.check.words if isinstance(self.check, OneOf) else ()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The words that a row of it may be, where it is a table; none otherwise."""
+        return self.check.words if isinstance(self.check, TableOf) else ()
 
     @property
     def section(self) -> str:

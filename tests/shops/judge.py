@@ -41,7 +41,13 @@ ROUNDS_MAX = 4
 _OF_STATUS = ("order_status", "order_statuses", "order_total", "order_total_unit")
 """An order is refunded if all of its total went back."""
 _OF_DAY = ("order_ordered_at", "order_clock", "date_order")
-_OF_LINES = ("order_line_discount_unit", "order_line_total", "order_line_unit_price")
+_OF_ROWS = ("order_lines", "order_line_kinds")
+_OF_LINES = (
+    "order_line_kinds",
+    "order_line_discount_unit",
+    "order_line_total",
+    "order_line_unit_price",
+)
 RESTS_ON: Mapping[str, tuple[str, ...]] = {
     "customer": (),
     "total": (),
@@ -49,7 +55,7 @@ RESTS_ON: Mapping[str, tuple[str, ...]] = {
     "day": _OF_DAY,
     "status": _OF_STATUS,
     "is_sale": _OF_STATUS,
-    "lines": ("order_lines", "order_line_quantity"),
+    "lines": (*_OF_ROWS, "order_line_quantity"),
     "revenue of lines": _OF_LINES,
     "products": ("order_line_product",),
     "revenue by month": (*_OF_DAY, *_OF_STATUS),

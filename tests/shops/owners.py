@@ -76,6 +76,7 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
             "fraud=open,payment_review=open,closed=refunded,canceled=cancelled"
         ),
         "order_lines": "orders__items",
+        "order_line_kinds": "parent_item_id: *=part",
         "order_line_product": "sku",
         "order_line_quantity": "qty_ordered",
         "order_line_total": "row_total",
@@ -147,6 +148,7 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
         "order_status": "state_machine_state__technical_name",
         "order_statuses": "completed=sale,in_progress=sale,open=open,cancelled=cancelled",
         "order_lines": "orders__line_items",
+        "order_line_kinds": "type: product=product,type: promotion=no_product",
         "order_line_product": "payload__product_number",
         "order_line_quantity": "quantity",
         "order_line_total": "total_price",

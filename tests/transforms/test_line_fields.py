@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from orderbridge.pipelines.reconcile.order_lines import RawLines
+from orderbridge.pipelines.reconcile.order_lines import RawLines, read_lines
 from orderbridge.transforms.frames import BIGINT, MONEY, TEXT, frame
 from orderbridge.transforms.keys import BOOKKEEPING
 from orderbridge.transforms.line_discounts import (
@@ -21,6 +21,7 @@ from orderbridge.transforms.line_discounts import (
     line_amounts,
 )
 from orderbridge.transforms.line_fields import LINE_QUESTIONS, LineChoice, choose_line_fields
+from orderbridge.transforms.order_fields import LineUnits
 from orderbridge.transforms.questions import ANY_RIVAL, ASSUMPTION, Answer
 from orderbridge.transforms.total_candidates import SUM_OF_LINES
 from tests.pipelines.reconcile.in_parts import NIGHT, build_of, choose_fields, order_lines
@@ -232,6 +233,7 @@ def test_discounts_in_an_array_are_a_column_of_the_line() -> None:
         for n in NUMBERS
         for k in (1, 2)
     ]
+    rows[1]["amount"] = "x"
     child = frame({**schema, **BOOKKEEPING}, rows)
     tables = {"raw__orders__lines": lines, "raw__orders__lines__discount_allocations": child}
     with build_of(None, **tables) as build:
@@ -239,7 +241,13 @@ def test_discounts_in_an_array_are_a_column_of_the_line() -> None:
         choice = choose_line_fields(raw, {})
         assert choice.fields.discount == "discount_allocations__amount"
         sample = raw.sample({"discount": "discount_allocations__amount"})
-    assert [float(text) for text in sample["discount"]] == [0.5] * COUNT
+        read = read_lines(raw, choice, LineUnits("amount"))
+        amounts = build.build.execute(f"SELECT line_amount FROM {read.made}").fetchall()
+    unknown, *known = sample["discount"]
+    assert unknown == "not readable"
+    assert [float(text) for text in known] == [0.5] * (COUNT - 1)
+    assert [n for n, (amount,) in enumerate(amounts) if amount is None] == [0]
+    assert read.counts["discount unread"] == 1
 
 
 def test_the_sum_of_the_lines_is_proposed_as_the_total_and_used_once_it_is_answered() -> None:

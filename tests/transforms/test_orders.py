@@ -307,16 +307,21 @@ def test_tax_and_shipping_of_a_total_are_columns_that_somebody_names() -> None:
     kinds = {"sum": MONEY, "vat": TEXT, "freight": MONEY}
     rows = [{"sum": "121", "vat": "21.00", "freight": "5"}, {"sum": "10"}, {"sum": "9", "vat": "x"}]
     result = made(*rows, fields=fields, kinds=kinds)
-    assert values(result.orders, "tax_in_total", "shipping_in_total") == [
-        (21, 5),
-        (0, 0),
-        (None, 0),
+    assert values(result.orders, "tax_in_total", "shipping_in_total", "charges_in_total") == [
+        (21, 5, 26),
+        (0, 0, 0),
+        (None, 0, None),
     ]
+    found = ("charges_unreadable", "tax in vat of 1 of 3 orders")
+    assert found in values(result.findings, "rule", "detail")
     in_cents = replace(fields, is_in_cents=True)
     result = made(rows[0], fields=in_cents, kinds=kinds)
     assert values(result.orders, "total", "tax_in_total") == [(Decimal("1.21"), Decimal("0.21"))]
     unnamed = made(rows[0], fields=OrderFields(total="sum"), kinds=kinds)
-    assert values(unnamed.orders, "tax_in_total", "shipping_in_total") == [(None, None)]
+    none = values(unnamed.orders, "tax_in_total", "shipping_in_total", "charges_in_total")
+    assert none == [(None, None, None)]
+    one = made(rows[0], fields=replace(fields, shipping=None), kinds=kinds)
+    assert values(one.orders, "shipping_in_total", "charges_in_total") == [(None, 21)]
 
 
 def test_dates_and_totals_that_cannot_be_right_are_found() -> None:
@@ -624,6 +629,7 @@ def test_lines_have_customer_date_and_currency_of_their_order_and_their_own_colu
         "status_class": "sale",
         "is_sale": True,
         "ordered_at": at,
+        "line_kind": "product",
     }
     expected = [
         {**common, "line_number": 1, "product": "A", "quantity": Decimal(1), "unit_price": Decimal("2.5"), "sku": "A",

@@ -77,31 +77,30 @@ def test_top_products_are_by_what_their_lines_come_to(
     lines = [
         ("a", "S1", "Soap", "3", "4.005"), ("b", "S1", "Soap bar", "1", "2.50"), ("c", "S1", "Soap", "9", "81"),
         ("a", None, "Gift", "1", "5"), ("b", "S2", None, "1", None), ("b", "S1", None, "2", None),
-        ("b", "S3", None, "900000000000", None),
+        ("b", "S3", None, "900000000000", None), ("b", "S1", None, None, "0"),
     ]  # fmt: skip
     for number, (order_id, product, name, quantity, amount) in enumerate(lines):
         amounts = {"quantity": quantity, "line_amount": amount}
         row = {
             "order_id": order_id,
             "line_number": number,
+            "line_kind": "product",
             "product": product,
             "product_name": name,
         }
         decimals = {key: None if text is None else Decimal(text) for key, text in amounts.items()}
         insert(build, "reconciled.order_lines", row | decimals)
     sold = """
-        SELECT product, product_name, orders, quantity, revenue, unpriced_lines
+        SELECT product, product_name, orders, quantity, revenue, unpriced_lines, uncounted_lines
         FROM bi.top_products ORDER BY product"""
     assert build.execute(sold).fetchall() == [
-        ("Gift", "Gift", 1, 1, Decimal("5.00"), 0),
-        ("S1", "Soap bar", 2, 6, Decimal("6.51"), 1),
-        ("S2", None, 1, 1, None, 1),
-        ("S3", None, 1, Decimal("9e11"), None, 1),
+        ("Gift", "Gift", 1, 1, Decimal("5.00"), 0, 0),
+        ("S1", "Soap bar", 2, 6, Decimal("6.51"), 1, 1),
+        ("S2", None, 1, 1, None, 1, 0),
+        ("S3", None, 1, Decimal("9e11"), None, 1, 0),
     ]
-    by_month = (
-        "SELECT product, revenue, unpriced_lines FROM bi.products_by_month WHERE product = 'S1'"
-    )
-    assert build.execute(by_month).fetchall() == [("S1", Decimal("6.51"), 1)]
+    by_month = "SELECT product, revenue, unpriced_lines, uncounted_lines FROM bi.products_by_month WHERE product = 'S1'"
+    assert build.execute(by_month).fetchall() == [("S1", Decimal("6.51"), 1, 1)]
     of_cancelled = "SELECT revenue, line_total FROM bi.order_lines WHERE order_id = 'c'"
     assert build.execute(of_cancelled).fetchall() == [(0, 81)]
     computed = "SELECT line_total FROM bi.order_lines WHERE order_id = 'a' AND product = 'S1'"
@@ -123,7 +122,11 @@ def test_revenue_leaves_out_what_is_no_sale_and_says_what_is_unknown(
     )
     for number in ("open", "sale", "odd", "odd too"):
         amounts = {"quantity": Decimal(1), "line_amount": Decimal(3)}
-        insert(build, "reconciled.order_lines", {"order_id": number, "product": number, **amounts})
+        insert(
+            build,
+            "reconciled.order_lines",
+            {"order_id": number, "product": number, "line_kind": "product", **amounts},
+        )
     days = """
         SELECT ordered_date, orders, cancelled_orders, customers, revenue, unknown_orders, unknown_total
         FROM bi.revenue_by_day ORDER BY ordered_date"""
@@ -163,14 +166,15 @@ def test_revenue_by_customer_and_by_day_are_the_same_with_a_row_for_the_gone(
         order("d", day, customer_id=None, customer_status="none"),
         {**order("e", day), "ordered_at": None, "ordered_date": None},
         order("f", day, is_cancelled=True),
+        order("g", day, total=None),
     )
     by_customer = """
-        SELECT customer_id, customer, orders, revenue, undated_orders, undated_revenue
+        SELECT customer_id, customer, orders, revenue, undated_orders, undated_revenue, unpriced_orders
         FROM bi.revenue_by_customer ORDER BY customer"""
     assert build.execute(by_customer).fetchall() == [
-        (None, "(customers that are not listed)", 2, 20, 0, None),
-        (None, "(no customer)", 1, 10, 0, None),
-        ("1", "Ana", 2, 20, 1, 10),
+        (None, "(customers that are not listed)", 2, 20, 0, None, 0),
+        (None, "(no customer)", 1, 10, 0, None, 0),
+        ("1", "Ana", 3, 20, 1, 10, 1),
     ]
     sums = """
         SELECT (SELECT sum(revenue) FROM bi.revenue_by_day),
@@ -385,6 +389,7 @@ def random_orders(build: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
         insert(build, "reconciled.orders", one)
         for position, product in enumerate(products):
             line = {"quantity": Decimal(2), "line_amount": Decimal(3), "product": product}
+            line["line_kind"] = "product"
             insert(
                 build,
                 "reconciled.order_lines",
@@ -480,6 +485,14 @@ def test_products_bought_together_and_customer_value_are_as_plain_python_counts(
     for one in sales:
         if one["customer_id"] is not None:
             revenue[one["customer_id"], one["currency"]] += one["total"] or 0
+    priced = Counter(
+        (one["customer_id"], one["currency"])
+        for one in sales
+        if one["customer_id"] is not None and one["total"] is not None
+    )
+    sql = "SELECT customer_id, currency, orders - unpriced_orders FROM bi.customer_value"
+    counts = {row[:2]: row[2] for row in build.execute(sql).fetchall()}
+    assert {key: count for key, count in counts.items() if count} == dict(priced)
     sql = "SELECT customer_id, currency, coalesce(revenue, 0), revenue_rank, monetary FROM bi.customer_value"
     rows = build.execute(sql).fetchall()
     assert {row[:2]: row[2] for row in rows} == dict(revenue)
