@@ -8,6 +8,7 @@ a question.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, cast
 
 import pandas as pd
@@ -47,7 +48,8 @@ def customer_evidence(
         for name in columns.names
         if CUSTOMER_NAME.fullmatch(name) or RIVAL_NAME.fullmatch(name)
     ]
-    candidates = _Candidates(orders, index, _given_notation(answers))
+    # that an address names the customer is for a person to say
+    candidates = _Candidates(orders, replace(index, emails=None), _given_notation(answers))
     for name in named:
         columns.evidence[name], columns.examples[name] = candidates.examine(name)
     proposed = candidates.proposed()

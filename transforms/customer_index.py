@@ -1,4 +1,4 @@
-"""Which customer an order refers to: by id, or by ERP code.
+"""Which customer an order refers to: by id, by ERP code, or by e-mail address where a person said so.
 
 In: the reconciled customers, and a column of the raw orders. Out: the customer of each value, and how many values
 are ids or codes of customers.
@@ -6,7 +6,8 @@ are ids or codes of customers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import pandas as pd
@@ -17,15 +18,19 @@ from orderbridge.transforms.frames import (
     TEXT,
     Column,
     constant,
+    frame,
     is_repeated,
     look_up,
     typed,
 )
 from orderbridge.transforms.keys import canonical_id, clean_text
 from orderbridge.transforms.order_names import CODE_NAME, ID_NAME
+from orderbridge.transforms.texts import email_key
 
 ORDERING_CUSTOMERS: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
 """The columns of the reconciled customers that are used."""
+CUSTOMER_EMAILS: Final = {"customer_id": TEXT, "email_normalized": TEXT, "is_missing": BOOLEAN}
+"""Those that are used where orders name customers by e-mail address."""
 CustomerNotation = Literal["ids", "codes"]
 """How a column of the orders names customers: by their ids, or by their ERP codes."""
 _GUEST: Final = "0"
@@ -51,6 +56,7 @@ class CustomerMatch:
         is_unproven: it is neither: its name is that of a code, but its values are ids rather than codes; or they are
             codes without their zeros rather than ids.
         is_contradicted: only the other reading fits its values.
+        code_words: what the codes are.
     """
 
     counts: Column[Any]
@@ -63,6 +69,7 @@ class CustomerMatch:
     is_by_code: bool
     is_unproven: bool
     is_contradicted: bool
+    code_words: str = "ERP codes"
 
     @property
     def named_count(self) -> int:
@@ -82,7 +89,7 @@ class CustomerMatch:
     def evidence(self) -> str:
         """What the reading rests on, in counts; no value."""
         zeros = f" ({self.bare} without zeros in front)" if self.bare else ""
-        words = f"are ids of customers, {self.codes} are ERP codes{zeros}"
+        words = f"are ids of customers, {self.codes} are {self.code_words}{zeros}"
         return f"{self.ids} of {self.counts.sum()} {words}"
 
 
@@ -96,12 +103,14 @@ class CustomerIndex:
             is missing.
         shared: ERP codes that several have.
         bare_codes: `code` and `customer_id` of codes that begin with zeros, without these, where no other one is so.
+        emails: reads the columns of `CUSTOMER_EMAILS`; None: addresses name no customer.
     """
 
     ids: pd.DataFrame
     codes: pd.DataFrame
     shared: Column[Any]
     bare_codes: pd.DataFrame
+    emails: Callable[[], pd.DataFrame] | None = None
 
     @classmethod
     def of(cls, customers: pd.DataFrame) -> CustomerIndex:
@@ -118,6 +127,12 @@ class CustomerIndex:
         own = codes.loc[~is_shared, ["code", "customer_id"]]
         return cls(customers[["customer_id"]], own, shared, _bare_codes(codes))
 
+    @classmethod
+    def _of_emails(cls, customers: pd.DataFrame) -> CustomerIndex:
+        """The index whose codes are the addresses."""
+        named = customers.rename(columns={"email_normalized": "erp_code"})
+        return replace(cls.of(named), ids=frame({"customer_id": TEXT}))
+
     def match(
         self,
         values: Column[Any],
@@ -131,12 +146,16 @@ class CustomerIndex:
         of it are enough. Where that leaves two readings that give orders to different customers, the column is
         unproven: nearly all values are of the other kind and not of this one, or of both and `name` is that of neither.
         `notation` is how it is read whatever its values are, and `counts` how many rows have each value; None: one.
+        E-mail addresses are read like codes.
 
         A code without its zeros, such as `21` for `00021`, counts as a code where a person said that they are codes.
         Otherwise it only puts ids in doubt.
         """
         if counts is None:
             counts = constant(1, values.index, BIGINT)
+        if self.emails is not None and _are_emails(values, counts):
+            found = self._of_emails(self.emails()).match(email_key(values), name, "codes", counts)
+            return replace(found, code_words="e-mail addresses of customers")
         ids_of = canonical_id(values)
         by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
         by_code = look_up(values, self.codes, "code")["customer_id"]
@@ -187,6 +206,12 @@ def _bare_codes(codes: pd.DataFrame) -> pd.DataFrame:
     bare = codes["code"].str.lstrip("0")
     is_certain = (bare != codes["code"]) & (bare != "") & ~is_repeated(bare)
     return codes.assign(code=bare).loc[is_certain, ["code", "customer_id"]]
+
+
+def _are_emails(values: Column[Any], counts: Column[Any]) -> bool:
+    """Whether most of the rows that have a value have an e-mail address."""
+    is_email = values.str.contains("@", regex=False)
+    return 2 * _number(is_email, counts) > _number(values.notna(), counts)
 
 
 def _names_a_kind(name: str) -> bool:

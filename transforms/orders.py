@@ -182,7 +182,7 @@ def _notation_question(match: CustomerMatch, name: str, answer: Answer | None) -
         against = f"{name} is read as {answer.value}, but {match.evidence}"
     counts = {"ids": match.ids, "codes": match.codes}
     zeros = f", {match.bare} of them without zeros in front" if match.bare else ""
-    words = {"ids": "are ids of customers", "codes": f"are ERP codes{zeros}"}
+    words = {"ids": "are ids of customers", "codes": f"are {match.code_words}{zeros}"}
     total = match.counts.sum()
     choices = [
         Choice(

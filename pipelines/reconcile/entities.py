@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import duckdb
@@ -51,8 +52,12 @@ from orderbridge.pipelines.warehouse.recent_rows import RecentRows
 from orderbridge.pipelines.warehouse.reviews import Review
 from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources.settings import ReconcileSettings
-from orderbridge.transforms.customer_evidence import NOTATION
-from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS, CustomerIndex
+from orderbridge.transforms.customer_evidence import CUSTOMER, NOTATION
+from orderbridge.transforms.customer_index import (
+    CUSTOMER_EMAILS,
+    ORDERING_CUSTOMERS,
+    CustomerIndex,
+)
 from orderbridge.transforms.dates import DateContext, ReadDates
 from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
@@ -200,7 +205,10 @@ def _orders(inputs: StepInputs) -> Entity:
         inputs.findings.add(line_choice.findings)
         raw = replace(raw, lines=raw_lines, line_choice=line_choice)
     check_settings(answers, raw.kinds)
-    index = CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS))
+    emails = partial(inputs.reconciled, "customers", CUSTOMER_EMAILS)
+    index = replace(
+        CustomerIndex.of(inputs.reconciled("customers", ORDERING_CUSTOMERS)), emails=emails
+    )
     cancelled = _cancelled_values(inputs.settings)
     choice = choose_fields(raw, index, answers, cancelled)
     inputs.findings.add(choice.findings)
@@ -212,6 +220,9 @@ def _orders(inputs: StepInputs) -> Entity:
     choice = replace(choice, cancellation=cancellation)
     last_share = last_matched_share(build, inputs.accepted)
     notation = answers.get(NOTATION)
+    named = answers.get(CUSTOMER)
+    if named is None or named.is_own_assumption:
+        index = replace(index, emails=None)
     customers = match_customers(raw, index, choice.fields.customer_id, notation, last_share)
     del index  # of a million customers: not while the orders are worked on
     inputs.questions.add(lines, *choice.questions, customers.notation, *line_choice.questions)

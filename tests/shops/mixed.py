@@ -42,7 +42,6 @@ _NAMES: Final = {
     "Taza esmaltada": "12.30",
     "Filtro de papel": "6.45",
 }
-BY_EMAIL: Final = "email"
 _CENT: Final = Decimal("0.01")
 """What two ways of rounding a discount differ by."""
 _TAX: Final = Decimal("0.18")
@@ -160,21 +159,18 @@ _KEY: Final = Answers("id", "", "id", "", "offset", None, "gross", (), None)
 
 
 def _customer(mixed: Mixed, customers: list[Row]) -> Part:
-    """By id, the ERP's code or e-mail, in a column or in an object; beside it the seller, whose ids are small too.
-
-    Nobody can answer yet that a customer is named by e-mail.
-    """
+    """By id, the ERP's code or e-mail, in a column or in an object; beside it the seller, whose ids are small too."""
     kind = mixed.one(
-        "customer", "id", "code", "nested id", "nested code", "other id", "other code", BY_EMAIL
+        "customer", "id", "code", "nested id", "nested code", "other id", "other code", "email"
     )
-    if kind == BY_EMAIL:
+    if kind == "email":
         of_buyer: dict[int | None, Any] = {n: row["email"] for n, row in enumerate(customers)}
         of_buyer[None] = None
         return Part(
             lambda bought: {
                 "customer_email": of_buyer.get(bought.buyer, f"x{bought.n}@shop.example")
             },
-            {},
+            {"order_customer_id": "customer_email"},
         )
     is_code = kind.endswith("code")
     column = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,3 +60,33 @@ def test_codes_without_their_zeros_put_ids_in_doubt_and_are_codes_where_a_person
     assert (own.ids, own.bare, own.is_unproven) == (60, 0, False)
     twice = CustomerIndex.of(customers.assign(erp_code=["007", "07", *codes[2:]]))
     assert twice.match(column(pa.array(["7"])), "kd_nr", "codes").customer_id.isna().all()
+
+
+def test_a_column_of_addresses_is_offered_to_people_and_never_proposed() -> None:
+    emails = [f"buyer{n}@example.com" for n in range(20)]
+    written = [email.upper() if n % 2 else email for n, email in enumerate(emails)]
+    values = pd.DataFrame({"customer": column(pa.array(written))})
+    ids = column(pa.array([f"{n}" for n in range(20)]))
+    known = pd.DataFrame({"customer_id": ids, "erp_code": constant(None, ids.index)})
+    known["is_missing"] = constant(False, ids.index, pa.bool_())
+    by_email = known.drop(columns="erp_code").assign(
+        email_normalized=column(pa.array([*emails[:18], *emails[:1], None]))
+    )
+    index = replace(CustomerIndex.of(known), emails=lambda: by_email)
+    match = index.match(values["customer"], "customer")
+    assert [*match.customer_id.dropna()] == [f"{n}" for n in range(1, 18)]
+    assert [*values["customer"][match.is_ambiguous]] == [emails[0]]
+    assert match.evidence == "0 of 20 are ids of customers, 18 are e-mail addresses of customers"
+    for name in ("customer", "buyer_contact"):
+        named = values.rename(columns={"customer": name})
+        orders: Any = SimpleNamespace(
+            kinds={name: pa.string()},
+            keys=(),
+            rows=20,
+            distinct=lambda names, named=named: named.assign(row_count=1)[[*names, "row_count"]],
+        )
+        columns = ExaminedColumns(orders, {}, [name], {}, {}, {}, {}, {})
+        evidence = customer_evidence(orders, index, columns, {})
+        assert evidence.proposal is None
+        assert [choice.value for choice in evidence.choices] == [name]
+        assert "@" not in evidence.choices[0].evidence
