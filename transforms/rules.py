@@ -66,8 +66,11 @@ def read_rules(text: str) -> Iterator[Rule]:
         for name, texts in catalogue.get(entity, {}).items():
             yield Rule(entity, name, **texts)
         for name, texts in every_date.items() if entity in dates else ():
-            words = {key: text.format(**dates[entity]) for key, text in texts.items()}
-            yield Rule(entity, f"{dates[entity]['prefix']}_{name}", **words)
+            of_list = dates[entity]
+            words = {key: text.format(**of_list) for key, text in texts.items()}
+            if "since" in of_list:
+                words["since"] = of_list["since"]
+            yield Rule(entity, f"{of_list['prefix']}_{name}", **words)
 
 
 RULES: Final = tuple(

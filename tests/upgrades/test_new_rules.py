@@ -67,6 +67,25 @@ def test_a_warning_of_a_new_rule_ends_no_night_with_9_until_somebody_answers(
         assert "since 0.4" not in said
 
 
+def test_what_a_new_version_reads_of_orders_ends_no_night_with_9(tmp_path: Path) -> None:
+    """0.3.0 had read the customers of these orders, and this version reads another one."""
+    project = tmp_path / "project"
+    with unpacked(RELEASE, project) as platform:
+        accept_what_is_known(project)
+        for order, value in zip(platform.lists["orders"], ("31/02/2024", "2024"), strict=False):
+            order["customer"] = {"id": 999_999}
+            order["createdAt"] = value
+        for night in (FIRST_NIGHT, NIGHT):
+            code, said = run(project, *night)
+            assert code == 0, said
+            found = severities(said)
+            assert found["orders.customer_unknown"] == "info"
+            assert found["orders.ordered_at_unreadable"] == "info"
+        code, said = run(project, *ANSWER)
+        code, said = run(project, *NIGHT)
+        assert (code, severities(said)["orders.customer_unknown"]) == (9, "warning")
+
+
 def test_files_that_were_in_checks_before_end_no_night_with_9_until_something_is_accepted(
     tmp_path: Path,
 ) -> None:
