@@ -236,7 +236,8 @@ class Cancellation:
         disputed = self._disputed(of_status, codes, says)
         for name, of_values in self.others.items():
             given = _coded(texts[name].fillna(""), of_values, "")
-            codes = np.where((given >= 0) & ~_is_lost(codes), given, codes)
+            is_decided = _is_lost(codes) & (given != _CODES["refunded"])
+            codes = np.where((given >= 0) & ~is_decided, given, codes)
         for name in self.test_columns:
             is_test, _, _ = self._says(texts[name], name, "test")
             row = self.classes.get(test_row(name).casefold(), "test")

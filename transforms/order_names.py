@@ -14,6 +14,27 @@ from typing import Final
 _NAMES: Final = tomllib.loads(
     files("orderbridge.transforms").joinpath("order_names.toml").read_text("utf-8")
 )
+_OF_MONEY: Final = ("__amount", "__value", "__cent_amount")
+"""How the amount is called in an object of an amount and a currency, such as `total_price: {centAmount, currencyCode}`."""
+_OF_MONEY_NAMED: Final = (*_OF_MONEY, "_money__amount")
+_OF_SHARE: Final = ("_percent", "_percentage", "_pct", "_prozent", "_porcentaje", "_pourcentage")
+
+
+def _with_endings(names: dict[str, list[str]], endings: tuple[str, ...], *fields: str) -> None:
+    """Adds to the names of fields the same ones with an ending, after all others."""
+    for field in fields:
+        more = [f"{name}{ending}" for name in names[field] for ending in endings]
+        names[field] += [name for name in more if name not in names[field]]
+
+
+_with_endings(
+    _NAMES["order"],
+    _OF_MONEY_NAMED,
+    *("total", "tax", "shipping", "refunded", "refund_amount", "payment_amount"),
+)
+_with_endings(_NAMES["line"], _OF_MONEY_NAMED, "unit_price", "discount")
+_with_endings(_NAMES["line"], _OF_MONEY, "line_total")
+_with_endings(_NAMES["line"], _OF_SHARE, "discount")
 ORDER_NAMES: Final[dict[str, list[str]]] = _NAMES["order"]
 """The columns of an order by what they hold; `lines` are the arrays that hold its lines."""
 SECOND_STATUSES: Final[list[str]] = _NAMES["order"].pop("second_status")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
+from orderbridge.transforms.cancelled import Cancellation
+from orderbridge.transforms.frames import column
 from orderbridge.transforms.questions import ASSUMPTION, Answer, Question, question, table_of
 from orderbridge.transforms.statuses import (
     STATUSES,
@@ -182,3 +185,17 @@ def test_a_table_of_the_evidence_is_asked_again_as_it_is_answered_since() -> Non
     assert (confirmed.state, confirmed.is_confirmable) == ("answered", False)
     unconfirmed = question(one.evidence, Answer(again.value or "", ASSUMPTION, by="ana"))
     assert unconfirmed.state == "assumed"
+
+
+def test_what_was_paid_back_is_refunded_where_a_person_says_so_of_a_second_column() -> None:
+    classes = {
+        "cancelled": "cancelled",
+        "paid": "sale",
+        "money: back": "refunded",
+        "money: due": "open",
+    }
+    reading = Cancellation.of("status", {}).with_classes(classes, ["money"])
+    statuses = column(pa.array(["cancelled", "cancelled", "paid", "paid"]))
+    money = column(pa.array(["back", "due", "back", "due"]))
+    found, _ = reading.read({"money": money}, statuses)
+    assert [*found] == ["refunded", "cancelled", "refunded", "open"]

@@ -61,6 +61,7 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
         "order_line_discount_unit": "amount",
     },
     "squarespace": {
+        "order_customer_id": "customer_email",
         "order_ordered_at": "created_on",
         "order_total": "grand_total__value",
         "order_currency": "grand_total__currency",

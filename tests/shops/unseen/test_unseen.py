@@ -39,37 +39,16 @@ class Known:
 KNOWN: Final[Mapping[str, Known]] = {
     # the total is in the currency of the shop, and is counted in that which the customer saw
     "opencart": Known(wrong={"revenue by month": 8, "top products": 7}),
-    # cancelled and paid back: the answer that the payment decides has no effect
-    "nopcommerce": Known(wrong={"status": 9}),
-    # only its refund says that an order was paid back; the discount of a line is neither found nor asked
-    "square": Known(
-        wrong={
-            "status": 7,
-            "is_sale": 7,
-            "revenue of lines": 73,
-            "revenue by month": 5,
-            "top products": 6,
-        }
-    ),
-    # only `refundedTotal` says that an order was paid back; a customer is known by e-mail alone
-    "squarespace": Known(
-        wrong={"status": 9, "is_sale": 9, "revenue by month": 7, "top products": 6},
-        unknown={"customer": 108},
-    ),
-    # a tag says that an order is a test; products have the id of the offer, and no name
+    "nopcommerce": Known(),
+    "square": Known(),
+    "squarespace": Known(),
+    # a tag says that an order is a test
     "mercadolibre": Known(
-        silent={"products": 130},
-        wrong={"status": 6, "is_sale": 6, "products": 130, "revenue by month": 4},
-        unknown={"top products": 6},
+        wrong={"status": 6, "is_sale": 6, "revenue by month": 4, "top products": 6},
     ),
     "sapb1": Known(),
-    # cancelled and paid back, as above; the total of a line is not found, its price is before the discount
-    "commercetools": Known(wrong={"status": 8, "revenue of lines": 45, "top products": 8}),
-    # numbers of customers are taken as ids, not as codes without zeros; the discount of a line is not found
-    "baeckerei": Known(
-        wrong={"revenue of lines": 65, "top products": 6},
-        unknown={},
-    ),
+    "commercetools": Known(),
+    "baeckerei": Known(),
 }
 
 
