@@ -15,7 +15,7 @@ _NAMES: Final = tomllib.loads(
     files("orderbridge.transforms").joinpath("order_names.toml").read_text("utf-8")
 )
 _OF_MONEY: Final = ("__amount", "__value", "__cent_amount")
-"""How the amount is called in an object of an amount and a currency, such as `total_price: {centAmount, currencyCode}`."""
+"""How an amount is called in an object with its currency, such as `total_price: {centAmount, currencyCode}`."""
 _OF_MONEY_NAMED: Final = (*_OF_MONEY, "_money__amount")
 _OF_SHARE: Final = ("_percent", "_percentage", "_pct", "_prozent", "_porcentaje", "_pourcentage")
 

@@ -32,7 +32,8 @@ LINES = """
 MONTHS = """
     SELECT strftime(month, '%Y-%m') AS month, currency, revenue, unknown_orders FROM bi.revenue_by_month"""
 PRODUCTS = """
-    SELECT product, product_name, currency, quantity, revenue, unknown_orders + unpriced_lines + uncounted_lines AS not_known
+    SELECT product, product_name, currency, quantity, revenue,
+        unknown_orders + unpriced_lines + uncounted_lines AS not_known
     FROM bi.top_products"""
 ASKED = """
     SELECT question FROM reconciled.meanings WHERE state IN ('open', 'assumed', 'contradicted')"""
