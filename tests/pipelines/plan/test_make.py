@@ -20,6 +20,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from orderbridge.pipelines.cli.plan import summary_lines
 from orderbridge.pipelines.cli.process import prepare_environment
 from orderbridge.pipelines.ledger.model import StateChange
 from orderbridge.pipelines.ledger.store import Ledger
@@ -556,6 +557,22 @@ def update(platform: Bridge, *statements: str) -> None:
     with duckdb.connect(platform.path) as warehouse:
         for statement in statements:
             warehouse.execute(statement)
+
+
+def test_a_plan_that_is_sent_at_once_is_shown_without_what_its_result_repeats(
+    platform: Bridge,
+) -> None:
+    known = platform.one("SELECT email FROM raw.customers WHERE email <> '' LIMIT 1")
+    made = customers(f"L1;Ana;ana@example.com;;\nL2;Eva;{known};;\nL3;Luz;;;\n")
+    shown, brief = (
+        "\n".join(summary_lines(made, is_sent_at_once=is_brief)) for is_brief in (False, True)
+    )
+    for words in ("to send: 1 customer to create", "(line 4)\n    - 1 line: Correo: is required"):
+        assert words in shown
+        assert words in brief
+    for words in ("on the platform", "Plan folder: "):
+        assert words in shown
+        assert words not in brief.partition("\n")[2]
 
 
 def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None:
