@@ -31,6 +31,8 @@ from orderbridge.sources.files.quotes import QuoteCheck
 from orderbridge.sources.files.records import is_blank, reader
 from orderbridge.sources.files.row_shape import RowShape
 
+PIECE_CHARS: Final = 1 << 14
+"""Size of the parts of a block that has an unusual line."""
 _TORN: Final = "line {} has only a part of a row, which a line break may have cut off from this one; join the lines"
 _QUOTE_HINT: Final = (
     "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
@@ -92,6 +94,10 @@ class TextTable(SourceTable):
                 yield found.rows
                 line += found.lines
                 rest = found.rest
+                continue
+            if len(block) > 2 * PIECE_CHARS and len(pieces := _pieces(block)) > 1:
+                blocks = chain(pieces, blocks)
+                rest = ""
                 continue
             feed = _Feed(block, blocks, is_ended=is_ended)
             yield from self._read(feed, line)
@@ -192,6 +198,15 @@ class _Feed:
         lines = tuple(self._taken)
         self._taken.clear()
         return lines
+
+
+def _pieces(block: str) -> list[str]:
+    """A block in parts of whole lines: the unusual line of one does not slow down the others."""
+    lines = lines_of(block)
+    pieces: list[str] = []
+    while piece := lines.read(PIECE_CHARS):
+        pieces.append(piece + lines.readline())
+    return pieces
 
 
 def _count_lines(block: str) -> int:

@@ -1,7 +1,8 @@
 """Arrow's blocks and the reader of single rows give the same rows, rejected rows and errors, whatever is in a file.
 
 The reader of single rows is the truth. Files are made of a seed: rows of plain and of quoted cells, over several lines
-too, and in some files a row here and there that does not fit. Blocks are so small that records cross their ends.
+too, and in some files a row here and there that does not fit. Blocks are so small that records cross their ends, and so
+are the pieces into which a block with an unusual line is cut.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from unittest import mock
 import pytest
 
 from orderbridge.sources.errors import UsageError
-from orderbridge.sources.files import ReadOptions, RejectedRow, Row, SourceTable, encoding
+from orderbridge.sources.files import (
+    ReadOptions,
+    RejectedRow,
+    Row,
+    SourceTable,
+    encoding,
+    text_table,
+)
 from orderbridge.sources.files.arrow_blocks import ArrowBlock, ArrowBlocks
 from tests.sources.files.reading import table
 
@@ -131,9 +139,19 @@ def test_arrow_reads_what_the_reader_of_single_rows_does(
                 continue
             with mock.patch.object(ArrowBlocks, "read", return_value=None):
                 expected = outcome(opened)
-            with mock.patch.object(ArrowBlocks, "read", counted):
+            pieces = mock.patch.object(text_table, "PIECE_CHARS", rng.choice((20, 100, 1 << 14)))
+            with pieces, mock.patch.object(ArrowBlocks, "read", counted):
                 assert outcome(opened) == expected, (seed, text)
     assert counts["True long"] > 50, (
         "the comparison is empty unless Arrow reads cells of several lines"
     )
     assert counts["True"] > 200
+
+
+def test_one_unusual_line_sends_no_whole_block_to_the_reader_of_single_rows(tmp_path: Path) -> None:
+    rows = [f"A{number:05};Perno;x;7.50" for number in range(10_000)]
+    rows[5_000:5_000] = ["", 'B1;5" tube;x;7.50', "B2;Perno"]
+    opened = table(tmp_path, "\n".join([";".join(NAMES), *rows, ""]))
+    single = sum(isinstance(part, Row) for part in opened.parts())
+    assert 0 < single < 1_500
+    assert len(outcome(opened)) == 10_002
