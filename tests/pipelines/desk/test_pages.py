@@ -317,7 +317,7 @@ def test_the_report_of_a_spanish_desk_is_spanish(
     monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
     with serving(reconciled.folder, language="es") as browser:
         browser.enter()
-        assert "<h1>Informe de orderbridge</h1>" in browser.get("/report/page").text
+        assert "<h1>Ventas y datos de " in browser.get("/report/page").text
 
 
 def test_thousands_are_separated_within_texts_too() -> None:

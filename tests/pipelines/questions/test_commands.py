@@ -103,7 +103,7 @@ def test_what_rests_on_an_assumption_carries_a_mark_until_it_is_confirmed(gross:
         return [
             f"\u2248 assumed, not confirmed: {TOTAL} = total" in str(gross.one(comment)),
             "<h2>Orders of all time \u2248</h2>" in page,
-            f"{TOTAL} = total; see orderbridge questions" in page,
+            "which column has the total of an order (total)" in page,
             "\u2248 questions: 2 assumed; see orderbridge questions" in run(gross, "status").out,
         ]
 
