@@ -90,8 +90,8 @@ def refused(path: Path, match: str, hint: str) -> None:
         ("pipe", "is not a file", "WAREHOUSE__PATH"),
         ("empty", "is not a DuckDB file", "Move it away"),
         ("cut", "is damaged", "Restore its last good copy"),
-        ("taken.duckdb", "File exists", "run again"),
-        ("locked.duckdb", "directory", "run again"),
+        ("taken.duckdb", "File exists", "whose folder exists and is writable, then run"),
+        ("locked.duckdb", "directory", "whose folder exists and is writable, then run"),
         ("logged", r"logged\.wal exists: another program writes to the warehouse", "CHECKPOINT"),
     ],
 )
