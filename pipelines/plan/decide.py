@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any, Final, NamedTuple
@@ -233,8 +233,10 @@ class CustomerDecider(Decider):
         held: dict[int, AlikePair] = {}
         decided = decisions["decision"].tolist()
         found = decisions["customer_id"].tolist()
-        for row, customers in self._alike_customers(inputs, at).items():
-            known = likeness(_texts_of(inputs, row), customers, self.reviews())
+        found_alike = self._alike_customers(inputs, at)
+        rows = np.array([*found_alike], np.int64)
+        for row, keys in zip(rows.tolist(), _texts_of(inputs, rows), strict=True):
+            known = likeness(keys, found_alike[row], self.reviews())
             if known.customer is not None:
                 decided[row] = "exists_same"
                 found[row] = known.customer
@@ -277,8 +279,8 @@ class CustomerDecider(Decider):
         at = np.flatnonzero((decisions["decision"] == "create").to_numpy(np.bool_))
         decided = decisions["decision"].tolist()
         found = decisions["customer_id"].tolist()
-        for row in at.tolist():
-            record_id = self.created_as(_texts_of(inputs, row))
+        for row, keys in zip(at.tolist(), _texts_of(inputs, at), strict=True):
+            record_id = self.created_as(keys)
             if record_id in known:
                 decided[row] = "exists_same"
                 found[row] = record_id
@@ -347,10 +349,12 @@ class CustomerDecider(Decider):
         return array(self._known_spellings["erpCode"]["code"])
 
 
-def _texts_of(inputs: pd.DataFrame, row: int) -> dict[str, str]:
-    """The keys that an input has."""
-    keys = {name: inputs[name].iloc[row] for name in CUSTOMER_KEYS}
-    return {name: key for name, key in keys.items() if isinstance(key, str)}
+def _texts_of(inputs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> Iterator[dict[str, str]]:
+    """The keys that each of these inputs has."""
+    columns = [array(inputs[name].iloc[rows]).to_pylist() for name in CUSTOMER_KEYS]
+    for texts in zip(*columns, strict=True):
+        keys = zip(CUSTOMER_KEYS, texts, strict=True)
+        yield {name: text for name, text in keys if text is not None}
 
 
 def _with_columns(
