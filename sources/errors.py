@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import errno
 import re
+import traceback
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Self
@@ -218,3 +219,19 @@ class Stopped(BridgeError):
     """The work was interrupted by a person, or by its owner closing."""
 
     exit_code = ExitCode.STOPPED
+
+
+def bug_report(error: BaseException) -> str:
+    """A bug as exception types and code locations. The exceptions' own texts are left out: they can hold row values."""
+    lines = [
+        "internal error in orderbridge. Please report these lines; they contain none of your data:"
+    ]
+    cause: BaseException | None = error
+    while cause is not None:
+        lines.append(f"{type(cause).__module__}.{type(cause).__qualname__}")
+        lines += [
+            f"  {Path(f.filename).name}:{f.lineno} {f.name}"
+            for f in traceback.extract_tb(cause.__traceback__)
+        ]
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return "\n".join(lines)

@@ -7,7 +7,6 @@ import io
 import os
 import signal
 import sys
-import traceback
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -20,7 +19,7 @@ from orderbridge.pipelines.warehouse.failure import describe_error, was_publishe
 from orderbridge.sources import __version__
 from orderbridge.sources.command_line import keep_typed
 from orderbridge.sources.disk import disk_errors
-from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.sources.errors import BridgeError, ExitCode, UsageError, bug_report
 
 COMMAND_GROUPS: Final = {
     "Every week": ("init", "run", "status", "import_file", "questions", "answer", "desk", "report"),
@@ -130,22 +129,6 @@ for _modules in COMMAND_GROUPS.values():
         orderbridge.add_command(_command_of(_module))
 
 
-def _internal_error(error: BaseException) -> str:
-    """A bug as exception types and code locations. The exceptions' own texts are left out: they can hold row values."""
-    lines = [
-        "internal error in orderbridge. Please report these lines; they contain none of your data:"
-    ]
-    cause: BaseException | None = error
-    while cause is not None:
-        lines.append(f"{type(cause).__module__}.{type(cause).__qualname__}")
-        lines += [
-            f"  {Path(f.filename).name}:{f.lineno} {f.name}"
-            for f in traceback.extract_tb(cause.__traceback__)
-        ]
-        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
-    return "\n".join(lines)
-
-
 def _invoke() -> int:
     """The command's exit code. click's own `main` would exit by itself on a closed pipe, and print on Ctrl-C."""
     if "_ORDERBRIDGE_COMPLETE" in os.environ:
@@ -191,7 +174,7 @@ def main() -> None:
             # DuckDB turns the exception of a signal into a RuntimeError while a query runs
             code = _stopped(error)
         elif code == ExitCode.BUG:
-            print_error(code, _internal_error(error))
+            print_error(code, bug_report(error))
         else:
             print_error(code, f"{message}\n  {hint}", "orderbridge: ")
     exit_process(code)

@@ -26,7 +26,6 @@ from orderbridge.pipelines.warehouse.ops import LastRead
 from orderbridge.sources.contract import Family
 from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.settings import find_root, is_set
-from orderbridge.sources.words import number
 from orderbridge.transforms.rules import find_rule
 
 _OLD_H: Final = 36.0
@@ -88,10 +87,11 @@ class UnknownRow:
 
 @dataclass(frozen=True, slots=True)
 class NewsRow:
-    """What the last run was the first to find, in English. `detail`: of the first of them, or how many there are."""
+    """What the last run was the first to find, in English: its meaning, the detail of the first; or how many."""
 
     text: str
     detail: str = ""
+    count: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -168,16 +168,17 @@ def _add_status(page: Home, status: Status, texts: Texts) -> None:
         for name in status.never_read
     ]
     page.nights = nights(status, texts)
-    page.news = [_news(one) for one in status.new_findings]
+    page.news = [_news(one, texts) for one in status.new_findings]
     page.news += [NewsRow(one.text) for one in status.schema_changes]
     page.unknown = [_unknown_row(plan, texts) for plan in status.open_plans]
     page.running = status.running
 
 
-def _news(one: NewFindings) -> NewsRow:
+def _news(one: NewFindings, texts: Texts) -> NewsRow:
     rule = find_rule(f"{one.entity}.{one.rule}")
     text = one.rule if rule is None else rule.meaning
-    return NewsRow(text, one.detail or number(one.findings, "finding"))
+    count = "" if one.detail else texts("home.news.count", count=one.findings)
+    return NewsRow(text, one.detail, count)
 
 
 def _list_row(one: LastRead, status: Status, texts: Texts) -> ListRow:
@@ -196,8 +197,11 @@ def _list_row(one: LastRead, status: Status, texts: Texts) -> ListRow:
 
 def age(hours: float, texts: Texts) -> str:
     """An age in the unit that a person would use."""
-    if hours < 1:
-        return texts("age.minutes", count=max(0, round(hours * 60)))
+    minutes = round(hours * 60)
+    if minutes < 1:
+        return texts("age.now")
+    if minutes < 60:
+        return texts("age.minutes", count=minutes)
     if hours < 48:
         return texts("age.hours", count=round(hours))
     return texts("age.days", count=round(hours / 24))

@@ -201,7 +201,7 @@ class ImportRoutes:
         one = self._import(request)
         given = named(request.state.form, _ANSWER)
         answers = {name.removeprefix(_ANSWER): value for name, value in given.items() if value}
-        error = self._give(one, answers)
+        error = self._give(one, answers) if answers else self._texts("question.no_value")
         if error:
             return self._import_page(one, error)
         self._start(one)

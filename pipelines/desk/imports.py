@@ -12,7 +12,7 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,11 +27,21 @@ from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS, KindName
 
 State = Literal[
-    "new", "running", "lost", "asking", "planned", "sent", "unfinished", "stopped", "failed"
+    "new",
+    "running",
+    "lost",
+    "asking",
+    "planned",
+    "sent",
+    "nothing",
+    "unfinished",
+    "stopped",
+    "failed",
 ]
-"""How far it is: nothing was started of a new one, a lost one was killed, the others are those of its result."""
+"""How far it is: nothing was started of a new one, a lost one was killed, and of one with nothing to send nothing was
+sent; the others are those of its result."""
 _NAME: Final = re.compile(r"[a-z]+-[0-9]{8}-[0-9]{6}(-[0-9]+)?(\.[0-9]+)?")
-_DONE: Final = ("sent",)
+_DONE: Final = ("sent", "nothing")
 _OPTIONS: Final = "options.json"
 READ_AS: Final = ("sheet", "encoding", "delimiter")
 """What can be chosen of how a file is read: options of `import`."""
@@ -113,7 +123,7 @@ class DeskImport:
     @property
     def is_removable(self) -> bool:
         """Whether nothing was sent, so that the file can be forgotten."""
-        return not self.job.is_running and self.result.get("push") is None
+        return not self.job.is_running and not _has_requests(self.result)
 
     def remove(self) -> None:
         """Forgets the file. Raises UsageError."""
@@ -143,7 +153,10 @@ class DeskImport:
             return "running"
         if not self.job.was_started:
             return "new"
-        return cast("State", self.result.get("state", "lost"))
+        result = self.result
+        state = result.get("state", "lost")
+        is_empty = state == "sent" and not _has_requests(result)
+        return cast("State", "nothing" if is_empty else state)
 
     @property
     def added_at(self) -> datetime:
@@ -162,6 +175,12 @@ class DeskImport:
     def start(self, *options: str) -> None:
         """Starts the command, unless it is running. Raises UsageError."""
         self.job.start(self.words(*options))
+
+
+def _has_requests(result: Mapping[str, Any]) -> bool:
+    """Whether an import has come to send, and has requests: its lines may all be there already, or rejected."""
+    push = result.get("push") or {}
+    return bool(push.get("operations"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ In: what `import --json --values` printed. Out: dataclasses for the templates; e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -20,10 +19,12 @@ CORRECTIONS_MAX: Final = 100
 """Rejected lines that can be corrected on a page; the others are in the workbook."""
 _SENT: Final = ("create", "patch")
 """Outcomes of lines that would be sent."""
-_VARIANT: Final = re.compile("products/(?P<product>[^/]+)/variants/(?P<variant>[^/]+)")
 _DECIDED_BY: Final = {"plan_note.stock": "sources.legacy.stock_semantics"}
 """The question that decides what a note of a plan is about."""
 _CORRECTABLE: Final = ("rejected",)
+_ASKED: Final = ("in_doubt",)
+"""Outcomes that the page asks about: their next step is not repeated for each line."""
+_PART: Final = "; "
 _ON_THE_PAGE: Final = ("again", "wait", "correct", "compare", "answer", "answer_one")
 """Next steps for which the page has a button or a table."""
 
@@ -109,10 +110,17 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """The rejected lines that can be corrected on the page. `hidden`: those that are in the workbook alone."""
+    """The rejected lines that can be corrected on the page.
+
+    Attributes:
+        columns: of the file, which the cells of the rows follow.
+        order: in which the page shows them.
+        hidden: lines that are in the workbook alone.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Correction]
+    order: Sequence[int]
     hidden: int
 
 
@@ -214,7 +222,13 @@ def corrections_of(document: Document, texts: Texts) -> Corrections:
                 words = _row_words(reason, row, texts)
                 found[row["line"]] = _correction(row, words, columns, wrong)
     rows = [found[line] for line in sorted(found)][:CORRECTIONS_MAX]
-    return Corrections(columns, rows, max(0, lines - len(rows)))
+    return Corrections(columns, rows, _wrong_first(rows, len(columns)), max(0, lines - len(rows)))
+
+
+def _wrong_first(rows: Sequence[Correction], columns: int) -> list[int]:
+    """The columns in the order in which they are shown: those with wrong cells first, as a file may be wide."""
+    is_wrong = [any(row.cells[at].is_wrong for row in rows) for at in range(columns)]
+    return sorted(range(columns), key=lambda at: not is_wrong[at])
 
 
 def _columns_by_field(document: Document) -> dict[str, str]:
@@ -227,7 +241,15 @@ def _columns_by_field(document: Document) -> dict[str, str]:
 
 def _row_words(reason: Document, row: Document, texts: Texts) -> str:
     """Why a line is not sent: in the platform's words, or in those of the page."""
-    return str(row.get("message") or problems_in(texts, str(reason["code"]), str(row["words"])))
+    if row.get("message"):
+        return str(row["message"])
+    if reason["outcome"] in _ASKED:
+        return texts.known(str(row["words"]).partition(_PART)[0])  # the page asks what to do
+    return _problem_words(reason["code"], row["words"], texts)
+
+
+def _problem_words(code: object, words: object, texts: Texts) -> str:
+    return texts.without_requests(problems_in(texts, str(code), str(words)))
 
 
 def _correction(row: Document, words: str, columns: Sequence[str], wrong: set[str]) -> Correction:
@@ -275,22 +297,16 @@ def _changes(rows: Sequence[Document], texts: Texts) -> Iterator[Change]:
         values = together.setdefault((one["line"], str(one.get("record") or "")), [])
         values += [_value(value, texts) for value in one["values"]]
     for (line, record), values in together.items():
-        yield Change(line, _record(record, texts), values)
+        yield Change(line, texts.record(record) if record else "", values)
 
 
 def _value(value: Document, texts: Texts) -> Value:
     return Value(
-        _field(value["field"], texts),
+        texts.field(str(value["field"])),
         _text(value.get("old"), texts),
         _text(value.get("new"), texts),
         texts.or_own(f"how.{value.get('how')}", ""),
     )
-
-
-def _record(path: str, texts: Texts) -> str:
-    """A record by its address at the platform, in words."""
-    found = _VARIANT.fullmatch(path)
-    return path if found is None else texts("record.variant", **found.groupdict())
 
 
 def _new_records(rows: Sequence[Document], texts: Texts) -> NewRecords:
@@ -300,20 +316,15 @@ def _new_records(rows: Sequence[Document], texts: Texts) -> NewRecords:
         for one in rows
     ]
     return NewRecords(
-        fields=[_field(name, texts) for name in fields],
+        fields=[texts.field(name) for name in fields],
         rows=[(line, [values.get(name, "") for name in fields]) for line, values in records],
     )
-
-
-def _field(path: object, texts: Texts) -> str:
-    """A field as people call it."""
-    return texts.or_own(f"field.{path}", str(path))
 
 
 def _difference(one: Document, texts: Texts) -> Difference:
     return Difference(
         one["line"],
-        _field(one["field"], texts),
+        texts.field(str(one["field"])),
         _text(one["file_value"], texts),
         _text(one["platform_value"], texts),
     )
@@ -325,9 +336,7 @@ def _reason(one: Document, texts: Texts) -> Reason:
     return Reason(
         outcome=outcome,
         outcome_words=_outcome(outcome, texts, one["lines"]),
-        words=texts.or_own(
-            f"plan.why.{outcome}", problems_in(texts, str(one["code"]), str(one["words"]))
-        ),
+        words=texts.or_own(f"plan.why.{outcome}", _problem_words(one["code"], one["words"], texts)),
         lines=one["lines"],
         rows=rows[:ROWS_MAX],
         hidden=max(0, one["lines"] - len(rows[:ROWS_MAX])),
@@ -337,7 +346,7 @@ def _reason(one: Document, texts: Texts) -> Reason:
 def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
     for one in _rows(plan, "suspicious"):
         code = f"suspicious.{one['code']}"
-        field = _field(one["field"], texts)
+        field = texts.field(str(one["field"]))
         words = texts.or_own(code, str(one["words"]), field=field)
         yield f"{texts.or_own(f'page.{code}', words, field=field)} ({one['lines']})"
 

@@ -35,6 +35,7 @@ _KINDS: Final = {
 }
 """The kinds that have a heading of their own, by what their ids begin with; others are about the meaning of
 values."""
+_AT_ONCE: Final = ("write", "import")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class QuestionPage:
         holds_up: what rests on it: figures by their names.
         pair: the two records that it is about.
         is_withdrawable: a person has answered it.
+        counts_at_once: what is asked about goes on with the answer; other answers count from the next run.
     """
 
     question: AskedQuestion
@@ -119,6 +121,7 @@ class QuestionPage:
     holds_up: Sequence[str] = ()
     pair: Pair | None = None
     is_withdrawable: bool = False
+    counts_at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +144,15 @@ def question_rows(asked: Iterable[AskedQuestion], texts: Texts) -> list[Question
             state_words=texts(f"state.{one.state}"),
             now=_now(one, texts),
             href=f"/question?id={quote(one.id, safe='')}",
-            kind=_KINDS.get(one.id.partition(":")[0], "meaning"),
+            kind=kind_of(one.id),
         )
         for one in asked
     ]
+
+
+def kind_of(question: str) -> str:
+    """The kind of a question, under which it is listed."""
+    return _KINDS.get(question.partition(":")[0], "meaning")
 
 
 def question_groups(rows: Sequence[QuestionRow]) -> list[QuestionGroup]:
@@ -177,6 +185,7 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
         holds_up=[*dict.fromkeys(_held_up(one, texts) for one in question.holds_up)],
         pair=_pair(question.id) if question.id.startswith(PAIR) else None,
         is_withdrawable=question.state == "answered",
+        counts_at_once=kind_of(question.id) in _AT_ONCE,
     )
 
 

@@ -7,6 +7,7 @@ commands, and by keeping a file that was dropped.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +39,9 @@ from orderbridge.pipelines.desk.questions import (
 )
 from orderbridge.pipelines.questions.questions import asked_questions, find_question
 from orderbridge.pipelines.warehouse.build import kept_open, open_warehouse
-from orderbridge.sources.errors import BridgeError, UsageError
+from orderbridge.pipelines.warehouse.failure import describe_error
+from orderbridge.sources.errors import BridgeError, ExitCode, UsageError, bug_report
+from orderbridge.sources.settings import warehouse_path
 
 RUN: Final = ("run", "--log", "json")
 _STATIC: Final = {"desk.css": "text/css", "desk.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -69,11 +72,15 @@ class Desk:
             Route("/question", self.question),
             Route("/question", self.answer, methods=["POST"]),
             *ImportRoutes(self._pages, self._reads).routes(),
-            Route("/report", self.report),
+            Route("/report", self._reads()(self.report)),
             Route("/report/page", self._reads()(self.report_page)),
             Route("/static/{name}", self.static),
         ]
-        handlers = {HTTPException: self._http_error, BridgeError: self._bridge_error}
+        handlers = {
+            HTTPException: self._http_error,
+            BridgeError: self._bridge_error,
+            Exception: self._internal_error,
+        }
         base = cast("str", self._pages.globals["base"])
         return Starlette(
             routes=[Mount(base, routes=routes)],
@@ -142,7 +149,7 @@ class Desk:
 
     def report(self, request: Request) -> Response:
         """The report below the navigation."""
-        return self._pages.page("report", tab="report")
+        return self._pages.page("report", tab="report", is_there=_has_report())
 
     def report_page(self, request: Request) -> Response:
         """The page that `orderbridge report` writes, made anew. It has its styles inside, and no script."""
@@ -172,6 +179,25 @@ class Desk:
         return self._pages.page(
             "error", status, code="error.bridge", message=error.message, hint=error.hint
         )
+
+    def _internal_error(self, request: Request, error: Exception) -> Response:
+        """A disk that fails, or a bug: where it is, is written to the terminal of the desk."""
+        code, message, hint = describe_error(error)
+        if code == ExitCode.BUG:
+            sys.stderr.write(f"{bug_report(error)}\n")
+            hint = self._texts("error.where")
+        status = HTTPStatus.INTERNAL_SERVER_ERROR
+        return self._pages.page("error", status, code="error.other", message=message, hint=hint)
+
+
+def _has_report() -> bool:
+    """Whether there is anything to report: not before the first run."""
+    from orderbridge.pipelines.reporting.report_data import is_reconciled
+
+    if not warehouse_path().exists():
+        return False
+    with open_warehouse() as warehouse:
+        return is_reconciled(warehouse)
 
 
 def _answer_of(form: FormData) -> str:

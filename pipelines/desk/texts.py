@@ -18,6 +18,13 @@ __all__ = ["LANGUAGES", "Language", "Texts", "catalogue", "language_of_locale"]
 _KEPT_IN_ENGLISH: Final = ("evidence", "finding", "plan_note", "ask")
 """First words of the codes of texts that commands keep in English."""
 _PART: Final = "; "
+_REQUEST: Final = re.compile(
+    r"(?:(?:legacy|public_v1) )?(?:POST|PATCH) /(?P<path>[\w/-]+)(?: \((?P<fields>[^()]*)\))?"
+)
+"""A request in a text of a command: `PATCH /products/1/variants/7 (price)`."""
+_VARIANT: Final = re.compile("products/(?P<product>[^/]+)/variants/(?P<variant>[^/]+)")
+_NAMED: Final = re.compile(r"(^|, )(\w+): ")
+"""The name of a field before its value, in values that follow each other."""
 _LONG: Final = re.compile(r"(?<![0-9.])[0-9]{5,}(?=[. ]|$)")
 """The whole part of a long number."""
 
@@ -43,14 +50,38 @@ class Texts(texts.Texts):
     def _value(self, name: str, value: str) -> str:
         """A value within a text."""
         if name == "field":
-            return self.or_own(f"field.{value}", value)
-        if name == "file":
+            return self.field(value)
+        if name == "request":
+            return self.without_requests(value)
+        if name in ("file", "folder"):
             return PurePath(value).name or value
+        if name == "values":
+            return _NAMED.sub(lambda found: f"{found[1]}{self.field(found[2])}: ", value)
         if name == "kind":
             return self.or_own(f"kinds.{value}", value)
         if name == "amount":
             return _LONG.sub(lambda found: str(self.written(int(found[0]))), value)
         return self.reworded(value, "part")
+
+    def record(self, path: str) -> str:
+        """A record by its address at the platform, in words."""
+        found = _VARIANT.fullmatch(path)
+        if found is not None:
+            return self("record.variant", **found.groupdict())
+        return self.or_own(f"record.new.{path}", path)
+
+    def field(self, path: str) -> str:
+        """A field as people call it."""
+        return self.or_own(f"field.{path}", path)
+
+    def without_requests(self, text: str) -> str:
+        """A text of a command in which each request is the record that it is about: an office knows no methods."""
+        return _REQUEST.sub(self._record_of, text)
+
+    def _record_of(self, request: re.Match[str]) -> str:
+        fields = [self.field(one) for one in (request["fields"] or "").split(", ") if one]
+        shown = f" ({', '.join(fields)})" if fields else ""
+        return f"{self.record(request['path'])}{shown}"
 
     def written(self, value: object) -> object:
         """How a value is written: the thousands of numbers are separated."""
@@ -60,7 +91,7 @@ class Texts(texts.Texts):
 
     def known(self, text: str) -> str:
         """A text of a command, which is in English, in this language; as it is where it is not known."""
-        return self.reworded(text, *_KEPT_IN_ENGLISH)
+        return self.without_requests(self.reworded(text, *_KEPT_IN_ENGLISH))
 
     def known_parts(self, text: str) -> list[tuple[str, bool]]:
         """A text of a command, part by part, and whether it is still in English: a word alone is a value."""

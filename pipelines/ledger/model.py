@@ -104,11 +104,11 @@ class LedgerRow(NamedTuple):
         return self.doubt_at is not None and self.doubt_at > (self.sent_at or 0.0)
 
 
-class Unended(NamedTuple):
-    """The operations of a plan in one state with the same fields.
+class UnsettledGroup(NamedTuple):
+    """The operations of a plan that are in flight, in doubt or in conflict, with the same fields.
 
     Attributes:
-        first_at: when the first of them was sent, or came to be in doubt, in ledger time; 0: it was not sent.
+        first_at: when the first of them was sent, or came to be in doubt, in ledger time.
         last_at: likewise, of the last one.
     """
 

@@ -23,13 +23,12 @@ from orderbridge.pipelines.ledger.keys import (
     spelling_host,
 )
 from orderbridge.pipelines.ledger.model import (
-    FINAL_STATES,
     PREVIOUS_STATES,
     Claim,
     LedgerRow,
     State,
     StateChange,
-    Unended,
+    UnsettledGroup,
     UnsettledUpdate,
 )
 from orderbridge.pipelines.ledger.store import FIELDS, Ledger, LedgerError, damaged
@@ -70,9 +69,12 @@ _GONE: Final = """
         AND (r.attempts > 1 OR r.code <> '')
     JOIN plans p ON p.plan = r.plan AND p.host = ?
     WHERE o.plan = ? AND o.state = 'in_doubt' AND o.fields <> ''"""
-_UNENDED: Final = f"""
+_DOUBTFUL: Final[tuple[State, ...]] = ("in_flight", "in_doubt", "conflict")
+_OF_DOUBT: Final = f"state IN {_DOUBTFUL}"
+"""As the index has it: other words would read all operations."""
+_UNSETTLED_GROUPS: Final = f"""
     SELECT state, fields, min(coalesce(doubt_at, sent_at, 0)), max(coalesce(doubt_at, sent_at, 0)) FROM operations
-    WHERE plan = ? AND state NOT IN {FINAL_STATES} GROUP BY state, fields"""  # constants
+    WHERE plan = ? AND {_OF_DOUBT} GROUP BY state, fields"""  # constants
 GONE: Final = "given up: the platform has refused the record since"
 REFUSED_SINCE: Final = "the platform has refused the record since, with the same status"
 OVERWRITTEN: Final = "given up: another update has set these fields since"
@@ -134,28 +136,31 @@ class PlanLedger:
         return cls(ledger, manifest.plan_id)
 
     @classmethod
-    def all_unsettled(cls, ledger: Ledger, host: str) -> list[Self]:
-        """The plans of a host with operations in flight, in doubt or in conflict, oldest first."""
+    def all_unsettled(cls, ledger: Ledger, host: str | None = None) -> list[Self]:
+        """The plans with operations in flight, in doubt or in conflict, oldest first; of a host, if one is given."""
+        name = None if host is None else ledger.host_name(host)
         rows = ledger.connection.execute(
-            "SELECT plan_id FROM plans WHERE host = ? AND plan IN"
-            " (SELECT plan FROM operations WHERE state IN ('in_flight', 'in_doubt', 'conflict')) ORDER BY plan",
-            [ledger.host_name(host)],
+            f"SELECT plan_id FROM plans WHERE host = coalesce(?, host) AND plan IN"
+            f" (SELECT plan FROM operations WHERE {_OF_DOUBT}) ORDER BY plan",  # a constant
+            [name],
         ).fetchall()
         return [cls(ledger, plan_id) for (plan_id,) in rows]
 
     def rows(self, *states: State) -> Iterator[LedgerRow]:
         """The operations in these states, or all of them, in the order of the plan."""
         where = f" AND state IN ({', '.join('?' * len(states))})" if states else ""
+        if states and {*states} <= {*_DOUBTFUL}:
+            where += f" AND {_OF_DOUBT}"
         sql = f"SELECT {', '.join(LedgerRow._fields)} FROM operations WHERE plan = ?{where} ORDER BY id"
         for number, method, path, fields, *rest in self.ledger.connection.execute(
             sql, [self._plan, *states]
         ):
             yield LedgerRow(number, method, path, _split(fields), *rest)
 
-    def unended(self) -> list[Unended]:
-        """The operations that have not ended, by state and fields: a plan may have a hundred thousand."""
-        rows = self.ledger.connection.execute(_UNENDED, [self._plan])
-        return [Unended(state, _split(fields), *times) for state, fields, *times in rows]
+    def unsettled_groups(self) -> list[UnsettledGroup]:
+        """The operations in flight, in doubt or in conflict, by state and fields: there may be many."""
+        rows = self.ledger.connection.execute(_UNSETTLED_GROUPS, [self._plan])
+        return [UnsettledGroup(state, _split(fields), *times) for state, fields, *times in rows]
 
     def count_push(self) -> int:
         """Counts the beginning or the end of a push, and returns their number."""

@@ -48,11 +48,7 @@ class Writes:
     def asked(self) -> list[AskedQuestion]:
         """See `QuestionKind`."""
         with Ledger.open(ledger_path(), readonly=True) as ledger:
-            plans = [
-                PlanLedger(ledger, one.plan_id)
-                for one in ledger.open_plans()
-                if not one.states.keys().isdisjoint(_UNKNOWN)
-            ]
+            plans = PlanLedger.all_unsettled(ledger)
             return [asked for plan in plans for asked in _of_plan(plan)]
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
@@ -113,7 +109,9 @@ def _sent(operation: PlannedOperation, file: str) -> str:
 
 def _words(row: LedgerRow) -> str:
     fields = f" ({', '.join(row.fields)})" if row.fields else ""
-    return f"{row.method} {row.path}{fields}: {row.words or 'no answer came'}"
+    before, request, reason = row.words.partition(f"{row.method} {row.path}: ")
+    words = reason if request else before
+    return f"{row.method} {row.path}{fields}: {words or 'no answer came'}"
 
 
 def _asked(question: str, reason: str, folder: str, note: str = "") -> AskedQuestion:

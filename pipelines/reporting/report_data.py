@@ -59,9 +59,7 @@ class ReportData:
 
 def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     """Reads the data of the report. Raises UsageError where nothing has been reconciled by this version."""
-    queries = tomllib.loads(
-        files("orderbridge.pipelines.reporting").joinpath("queries.toml").read_text("utf-8")
-    )
+    queries = _queries()
     try:
         for run in read_rows(warehouse, queries["run"]):
             return _read(warehouse, run, queries)
@@ -71,6 +69,19 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         "nothing has been reconciled in this warehouse, or only by another version of orderbridge",
         "Run `orderbridge reconcile` first.",
     )
+
+
+def is_reconciled(warehouse: duckdb.DuckDBPyConnection) -> bool:
+    """Whether there is anything for a report to show."""
+    try:
+        return bool(read_rows(warehouse, _queries()["run"]))
+    except (duckdb.CatalogException, duckdb.BinderException):
+        return False
+
+
+def _queries() -> dict[str, Any]:
+    text = files("orderbridge.pipelines.reporting").joinpath("queries.toml").read_text("utf-8")
+    return tomllib.loads(text)
 
 
 def _read(

@@ -193,11 +193,11 @@ def next_steps(plan: OpenPlan) -> list[Step]:
     additive = additive_fields(semantics)
     kind = KINDS[cast("KindName", plan.kind)]
     latest: dict[Action, float] = {}
+    if "planned" in plan.states and not steps.is_lost:  # else nobody can send it any more
+        latest["again"] = 0.0
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         now = ledger.clock.now()
-        for group in PlanLedger(ledger, plan.plan_id).unended():
-            if steps.is_lost and group.state == "planned":
-                continue  # nobody can send it any more
+        for group in PlanLedger(ledger, plan.plan_id).unsettled_groups():
             is_additive = bool(additive & set(group.fields))
             for since in (group.first_at, group.last_at):
                 settles_at = since + SETTLE_S

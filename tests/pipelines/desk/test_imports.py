@@ -411,7 +411,26 @@ def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bri
     (question,) = set(re.findall(r"write:[0-9a-f]+/[0-9]+", listed))
     shown = desk.get("/question", params={"id": question}).text
     assert "line 2 of articulos.csv" in shown
+    assert not re.search("PATCH|POST ", home + listed + shown + page)
     assert "It took effect on the platform" in shown
     answered = desk.post("/question", id=question, value="landed")
     assert answered.status_code == 303, answered.text
     assert "unknown outcome" not in desk.get("/").text
+
+
+def test_an_import_of_which_nothing_was_left_to_send_says_so_and_can_be_forgotten(
+    desk: Browser, project: Bridge
+) -> None:
+    path, page = planned(desk)
+    cells = dict(re.findall(r'<input name="(cell:[0-9:]+)" value="([^"]*)"', page))
+    send(desk, path, page)
+    known = {"cell:7:0": "070000", "cell:7:1": "Ana", "cell:7:2": "Peña"}
+    mail = {"cell:7:3": "ana0@example.com"}
+    fixed = desk.post(f"{path}/correct", **{**cells, **known, **mail})
+    correction = fixed.headers["location"].removeprefix(desk.base)
+    page = seen_at_its_end(desk, correction)
+    assert ">nothing to send<" in page
+    assert ">sent<" not in re.sub(r"<h2>Corrected.*", "", page)
+    assert "Imports that are not finished" not in desk.get("/").text
+    assert desk.post(f"{correction}/remove").status_code == 303
+    assert created(project) == {f"07{n:04d}": 1 for n in range(5)}

@@ -192,3 +192,16 @@ def test_held_creates_are_found_without_looking_at_the_claims_of_all_others(at: 
         next(at for at, way in enumerate(ways) if f" {name}" in way) for name in ("o ", "mine")
     ]
     assert places == sorted(places), ways
+
+
+def test_operations_in_doubt_are_found_by_their_index(at: Place) -> None:
+    at.lost(customer(1))
+    with Ledger.open(at.ledger, readonly=True) as ledger:
+        statements: list[str] = []
+        ledger.connection.set_trace_callback(statements.append)
+        (plan,) = PlanLedger.all_unsettled(ledger)
+        assert len(plan.unsettled_groups()) == len([*plan.rows("in_doubt", "conflict")]) == 1
+        ledger.connection.set_trace_callback(None)
+        for sql in [one for one in statements if "FROM operations" in one]:
+            ways = [row[3] for row in ledger.connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+            assert any("USING" in way and "INDEX unended" in way for way in ways), (sql, ways)
