@@ -15,6 +15,7 @@ from orderbridge.pipelines.import_file.reading import (
     FileReading,
     ReadColumn,
     SampleCell,
+    TargetField,
     read_columns,
 )
 from orderbridge.pipelines.imports.open import open_input_table
@@ -88,28 +89,31 @@ def columns_page(one: DeskImport, texts: Texts) -> ColumnsPage:
     reading = read_columns(one.kind, one.file, one.read_options, one.lookups)
     rows = [_row(column, texts) for column in reading.columns]
     rows.sort(key=lambda row: row.state != "asked")
-    fields = [
-        FieldOption(
-            path=field.path,
-            label=texts.or_own(f"field.{field.path}", field.path),
-            is_required=field.is_required,
-            meaning=field.meaning,
-        )
-        for field in reading.fields
-    ]
-    filled = {field.path for field in reading.fields if field.column is not None}
-    filled.add(PASSWORD)  # where the file has none, it is asked for later
     return ColumnsPage(
         rows=rows,
-        fields=fields,
+        fields=[_option(field, texts) for field in reading.fields],
         asked=sum(row.state == "asked" for row in rows),
-        missing=[field for field in fields if field.is_required and field.path not in filled],
+        missing=[_option(field, texts) for field in reading.fields if _is_missing(field)],
         is_known=reading.mapping is not None,
         encoding=found.encoding or "",
         delimiter=_shown_delimiter(found),
         sheets=[*found.sheets] if len(found.sheets) > 1 else [],
         sheet=found.sheet or "",
     )
+
+
+def _option(field: TargetField, texts: Texts) -> FieldOption:
+    return FieldOption(
+        path=field.path,
+        label=texts.field(field.path),
+        is_required=field.is_required and field.path != PASSWORD,
+        meaning=field.meaning,
+    )
+
+
+def _is_missing(field: TargetField) -> bool:
+    """Whether a field is required and nothing fills it. Where a file has no passwords, they are asked for later."""
+    return field.is_required and field.column is None and field.path != PASSWORD
 
 
 def column_answers(reading: FileReading, chosen: Mapping[str, str]) -> dict[str, str]:
@@ -127,6 +131,20 @@ def column_answers(reading: FileReading, chosen: Mapping[str, str]) -> dict[str,
         if column.state == "asked" or choice != _current(column):
             answers[column.question] = choice
     return answers
+
+
+def columns_of_one_field(
+    reading: FileReading, chosen: Mapping[str, str]
+) -> tuple[str, Sequence[str]] | None:
+    """A field that several columns would fill, and these columns; None where each fills one of its own."""
+    columns: dict[str, list[str]] = {}
+    for column in reading.columns:
+        choice = chosen.get(column.question, KEEP)
+        paths = column.fields if choice == KEEP else (choice,)
+        for path in paths:
+            columns.setdefault(path, []).append(column.name)
+    columns.pop(IGNORE, None)
+    return next(((path, names) for path, names in columns.items() if len(names) > 1), None)
 
 
 def _current(column: ReadColumn) -> str:

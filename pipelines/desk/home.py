@@ -5,7 +5,7 @@ In: what `status` and `questions` show, and the commands that the desk has start
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -225,7 +225,7 @@ def nights(status: Status, texts: Texts) -> list[NightRow]:
         rows.append(
             NightRow(
                 at=_time(note.get("failed_at")),
-                command=str(note.get("command", "")),
+                command=_command(str(note.get("command", "")), texts),
                 result=texts("night.copy_failed" if note.get("published") else "night.failed"),
                 is_good=False,
                 detail=detail,
@@ -236,7 +236,7 @@ def nights(status: Status, texts: Texts) -> list[NightRow]:
         at = datetime.fromisoformat(failed["failed_at"])
         row = NightRow(
             at=at,
-            command=str(failed["command"]),
+            command=_command(str(failed["command"]), texts),
             result=texts("night.failed"),
             is_good=False,
             detail=[str(failed["message"])],
@@ -247,7 +247,7 @@ def nights(status: Status, texts: Texts) -> list[NightRow]:
         at = run["ended_at"].replace(tzinfo=UTC)
         row = NightRow(
             at=at,
-            command=run["command"],
+            command=_command(str(run["command"]), texts),
             result=texts.or_own(f"exit.{code}", texts("exit.other", code=code)),
             is_good=code in _PUBLISHED,
             has_remarks=code != ExitCode.DONE,
@@ -255,6 +255,12 @@ def nights(status: Status, texts: Texts) -> list[NightRow]:
         past.append((at, row))
     past.sort(key=lambda night: night[0], reverse=True)
     return [*rows, *(row for _, row in past)]
+
+
+def _command(name: str, texts: Texts) -> str:
+    """What a command did, in words."""
+    is_import = name.endswith("(import)")
+    return texts.or_own("command.import" if is_import else f"command.{name}", name)
 
 
 def _time(text: object) -> datetime | str:
@@ -288,18 +294,22 @@ def _step(step: Step, texts: Texts) -> Link:
 
 
 def _next(page: Home, texts: Texts) -> Link | None:
-    """The one thing to do: what waits longest for a person, before what can be done at any time."""
+    """The one thing to do; nothing while a run is going on."""
     if page.progress.is_running or page.running:
         return None
+    return next(_steps_of(page, texts), None)
+
+
+def _steps_of(page: Home, texts: Texts) -> Iterator[Link]:
+    """What can be done: what waits longest for a person, before what can be done at any time."""
     if any(row.is_unknown for row in page.unknown):
-        return Link(texts("home.next.unknown"), href="/questions")
+        yield Link(texts("home.next.unknown"), href="/questions")
     if page.nights and not page.nights[0].is_good:
-        return Link(texts("home.next.failed"))
-    waiting = next((row for row in page.imports if row.waits), None)
-    if waiting is not None:
-        return Link(texts("home.next.import", file=waiting.file), href=waiting.href)
+        yield Link(texts("home.next.failed"))
+    for row in page.imports:
+        if row.waits:
+            yield Link(texts("home.next.import", file=row.file), href=row.href)
     if page.question_count:
-        return Link(texts("home.next.questions", count=page.question_count), href="/questions")
+        yield Link(texts("home.next.questions", count=page.question_count), href="/questions")
     if page.is_empty:
-        return Link(texts("home.next.run"))
-    return None
+        yield Link(texts("home.next.run"))

@@ -17,7 +17,7 @@ from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
-from orderbridge.sources.kinds import PASSWORD
+from orderbridge.sources.kinds import KINDS, PASSWORD
 
 _COLUMN_TOPIC: Final = "column"
 
@@ -67,6 +67,7 @@ class ColumnsView:
         error: why its file cannot be read, and what to do, in English.
         read_as: what was chosen of how it is read.
         is_text: an encoding and a delimiter can be chosen.
+        offers_lookup: a second file may have ids that this one lacks.
     """
 
     row: ImportRow
@@ -77,6 +78,7 @@ class ColumnsView:
     error: Sequence[str]
     is_removable: bool
     is_correction: bool
+    offers_lookup: bool
 
 
 def import_view(one: DeskImport, texts: Texts) -> ImportPage:
@@ -125,6 +127,7 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
     if page is not None and chosen:
         rows = [replace(row, chosen=chosen.get(row.question, row.chosen)) for row in page.rows]
         page = replace(page, rows=rows)
+    needs_ids = KINDS[one.kind].is_update or bool(page is not None and page.missing)
     return ColumnsView(
         row=import_row(one, texts),
         page=page,
@@ -134,6 +137,7 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         error=error,
         is_removable=one.is_removable,
         is_correction=one.is_correction,
+        offers_lookup=not one.is_correction and (needs_ids or bool(one.lookups)),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from http import HTTPStatus
 from pathlib import Path
@@ -21,7 +21,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from orderbridge.pipelines.desk.columns import DELIMITERS, ENCODINGS, column_answers
+from orderbridge.pipelines.desk.columns import (
+    DELIMITERS,
+    ENCODINGS,
+    column_answers,
+    columns_of_one_field,
+)
 from orderbridge.pipelines.desk.corrections import corrected_rows, workbook_of
 from orderbridge.pipelines.desk.forms import dropped_file, field, named
 from orderbridge.pipelines.desk.import_page import (
@@ -146,9 +151,13 @@ class ImportRoutes:
         )
 
     def _columns(
-        self, one: DeskImport, error: str = "", chosen: Mapping[str, str] = MappingProxyType({})
+        self,
+        one: DeskImport,
+        error: str = "",
+        chosen: Mapping[str, str] = MappingProxyType({}),
+        marked: Collection[str] = (),
     ) -> Response:
-        """The columns of a file; with what was chosen, where that could not be kept."""
+        """The columns of a file; with what was chosen, where that could not be kept, and why: `marked` are wrong."""
         status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
         with self._reads():
             view = columns_view(one, self._texts, chosen)
@@ -157,6 +166,7 @@ class ImportRoutes:
             status,
             view=view,
             error=error,
+            marked=marked,
             encodings=ENCODINGS,
             delimiters=DELIMITERS,
             tab="import",
@@ -183,6 +193,12 @@ class ImportRoutes:
         chosen = {name.removeprefix(_COLUMN): path for name, path in named(form, _COLUMN).items()}
         with self._reads():
             reading = read_columns(one.kind, one.file, one.read_options, one.lookups)
+        if twice := columns_of_one_field(reading, chosen):
+            path, names = twice
+            error = self._texts(
+                "columns.twice", columns=", ".join(names), field=self._texts.field(path)
+            )
+            return self._columns(one, error, chosen, marked=names)
         error = self._give(one, column_answers(reading, chosen))
         if error:
             return self._columns(one, error, chosen)

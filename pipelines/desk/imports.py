@@ -238,7 +238,9 @@ class BegunRow:
 def begun_elsewhere() -> list[BegunImport]:
     """The imports that were begun in a terminal or by a script, and have asked something."""
     own = desk_folder().absolute()
-    return [one for one in begun_imports() if own not in Path(one.file).parents]
+    return [
+        one for one in begun_imports() if own not in Path(one.file).parents and not one.has_ended
+    ]
 
 
 def begun_rows(texts: Texts) -> list[BegunRow]:

@@ -52,7 +52,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a line would do. `record`: the one that it changes; empty: it is new."""
+    """What a line would do to a record."""
 
     line: int
     record: str
@@ -145,7 +145,11 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPage:
-    """What an import would do, or has done."""
+    """What an import would do, or has done.
+
+    Attributes:
+        failing_columns: for which every line is rejected; empty: there are none.
+    """
 
     lines: int
     counts: Sequence[Count]
@@ -153,6 +157,7 @@ class PlanPage:
     changes: Sequence[Change]
     differences: Sequence[Difference]
     reasons: Sequence[Reason]
+    failing_columns: str
     suspicious: Sequence[str]
     notes: Sequence[Link]
     corrections: Corrections
@@ -175,10 +180,11 @@ def plan_page(document: Document, texts: Texts) -> PlanPage:
     return PlanPage(
         lines=changes.get("lines", 0),
         counts=_counts(counts, texts),
-        created=_new_records([one for one in rows if not one.get("record")], texts),
-        changes=[*_changes([one for one in rows if one.get("record")], texts)],
+        created=_new_records(rows, texts),
+        changes=[*_changes(rows, texts)],
         differences=[_difference(one, texts) for one in _rows(changes, "differences")[:ROWS_MAX]],
         reasons=[_reason(one, texts) for one in _rows(changes, "reasons")],
+        failing_columns=_failing_columns(document),
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
         notes=[_note(str(note), texts) for note in _rows(changes, "notes")],
         corrections=corrections_of(document, texts),
@@ -210,19 +216,26 @@ def corrections_of(document: Document, texts: Texts) -> Corrections:
     """The rejected lines with their cells, in the order of the file."""
     columns = [str(one["name"]) for one in _rows(document, "columns")]
     columns_of = _columns_by_field(document)
-    found: dict[int, Correction] = {}
-    lines = 0
-    for reason in _rows(_part(document, "changes"), "reasons"):
-        if reason["outcome"] not in _CORRECTABLE:
-            continue
-        lines += reason["lines"]
+    reasons = [
+        one
+        for one in _rows(_part(document, "changes"), "reasons")
+        if one["outcome"] in _CORRECTABLE
+    ]
+    found: dict[int, list[tuple[str, set[str], Document]]] = {}
+    further = 0
+    for reason in reasons:
         wrong = {columns_of.get(path, "") for path in str(reason["field"] or "").split("; ")}
+        further += reason["lines"] - len(reason["rows"])
         for row in reason["rows"]:
             if row.get("cells"):
                 words = _row_words(reason, row, texts)
-                found[row["line"]] = _correction(row, words, columns, wrong)
-    rows = [found[line] for line in sorted(found)][:CORRECTIONS_MAX]
-    return Corrections(columns, rows, _wrong_first(rows, len(columns)), max(0, lines - len(rows)))
+                found.setdefault(row["line"], []).append((words, wrong, row["cells"]))
+    rows = [
+        _correction(line, problems, columns)
+        for line, problems in sorted(found.items())[:CORRECTIONS_MAX]
+    ]
+    hidden = len(found) - len(rows) + further
+    return Corrections(columns, rows, _wrong_first(rows, len(columns)), hidden)
 
 
 def _wrong_first(rows: Sequence[Correction], columns: int) -> list[int]:
@@ -252,16 +265,33 @@ def _problem_words(code: object, words: object, texts: Texts) -> str:
     return texts.without_requests(problems_in(texts, str(code), str(words)))
 
 
-def _correction(row: Document, words: str, columns: Sequence[str], wrong: set[str]) -> Correction:
-    cells: Mapping[str, str] = row["cells"]
+def _correction(
+    line: int, problems: Sequence[tuple[str, set[str], Document]], columns: Sequence[str]
+) -> Correction:
+    """A line with all its problems: words, columns and cells of each."""
+    wrong = {name for _, names, _ in problems for name in names}
+    _, _, cells = problems[0]
     return Correction(
-        line=row["line"],
-        reason=words,
+        line=line,
+        reason=" · ".join(dict.fromkeys(words for words, _, _ in problems)),
         cells=[
-            Cell(f"cell:{row['line']}:{at}", cells.get(name, ""), name, name in wrong)
+            Cell(f"cell:{line}:{at}", cells.get(name, ""), name, name in wrong)
             for at, name in enumerate(columns)
         ],
     )
+
+
+def _failing_columns(document: Document) -> str:
+    """The columns for which every line of several is rejected."""
+    changes = _part(document, "changes")
+    lines = changes.get("lines", 0)
+    columns_of = _columns_by_field(document)
+    failing = [
+        columns_of.get(str(reason["field"]), "")
+        for reason in _rows(changes, "reasons")
+        if reason["outcome"] == "rejected" and reason["lines"] == lines > 1
+    ]
+    return ", ".join(filter(None, failing))
 
 
 def _counts(counts: Mapping[str, int], texts: Texts) -> list[Count]:
@@ -291,13 +321,14 @@ def _note(text: str, texts: Texts) -> Link:
 
 
 def _changes(rows: Sequence[Document], texts: Texts) -> Iterator[Change]:
-    """The changes, one for a line and a record: those that may add up travel in a request of their own."""
+    """The changes of records, one for a line and a record: what may add up travels in a request of its own."""
     together: dict[tuple[int, str], list[Value]] = {}
     for one in rows:
-        values = together.setdefault((one["line"], str(one.get("record") or "")), [])
-        values += [_value(value, texts) for value in one["values"]]
+        if one.get("record"):
+            values = together.setdefault((one["line"], one["record"]), [])
+            values += [_value(value, texts) for value in one["values"]]
     for (line, record), values in together.items():
-        yield Change(line, texts.record(record) if record else "", values)
+        yield Change(line, texts.record(record), values)
 
 
 def _value(value: Document, texts: Texts) -> Value:
@@ -310,11 +341,14 @@ def _value(value: Document, texts: Texts) -> Value:
 
 
 def _new_records(rows: Sequence[Document], texts: Texts) -> NewRecords:
-    fields = dict.fromkeys(str(value["field"]) for one in rows for value in one["values"])
-    records = [
-        (one["line"], {str(value["field"]): _text(value["new"], texts) for value in one["values"]})
-        for one in rows
-    ]
+    """The rows that are no changes of a record."""
+    fields: dict[str, None] = {}
+    records: list[tuple[int, dict[str, str]]] = []
+    for one in rows:
+        if not one.get("record"):
+            values = {str(each["field"]): _text(each["new"], texts) for each in one["values"]}
+            fields |= dict.fromkeys(values)
+            records.append((one["line"], values))
     return NewRecords(
         fields=[texts.field(name) for name in fields],
         rows=[(line, [values.get(name, "") for name in fields]) for line, values in records],

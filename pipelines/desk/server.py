@@ -74,19 +74,22 @@ def serve(options: DeskOptions, stop: threading.Event, say: Callable[[str], None
         guarded = Guard(Desk(pages).app(), session=session, pages=pages, bytes_max=UPLOAD_BYTES_MAX)
         hosted = TrustedHostMiddleware(guarded, allowed_hosts=HOSTS, www_redirect=False)
         with _serving(with_headers(hosted), listener), _opener(opener, session.address):
-            say(_greeting(options, session, opener))
+            for line in _greeting(options, session, opener):
+                say(line)
             say(_wait(session, stop))
 
 
-def _greeting(options: DeskOptions, session: Session, opener: Path) -> str:
+def _greeting(options: DeskOptions, session: Session, opener: Path) -> list[str]:
     """What is printed at the start. The address is printed on a terminal only, and works once."""
+    file = f"in a browser of this machine within ten minutes; it works once: {opener}"
     if options.opens_browser and webbrowser.open(opener.absolute().as_uri()):
-        return "The desk is open in your browser. Ctrl-C ends it; what it has started goes on."
+        return [
+            "The desk is open in your browser. Ctrl-C ends it; what it has started goes on.",
+            f"If no browser has opened, open this file {file}",
+        ]
     if options.shows_address:
-        return f"Open this address within ten minutes; it works once: {session.address}"
-    return (
-        f"Open this file in a browser of this machine within ten minutes; it works once: {opener}"
-    )
+        return [f"Open this address within ten minutes; it works once: {session.address}"]
+    return [f"Open this file {file}"]
 
 
 def _wait(session: Session, stop: threading.Event) -> str:

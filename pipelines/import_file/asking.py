@@ -110,6 +110,7 @@ class BegunImport(msgspec.Struct, kw_only=True):
         columns: of the file.
         questions: that nobody has answered.
         answers: by the key of the question.
+        has_ended: no line of the file could be sent: its columns can still be answered, and nothing waits.
     """
 
     kind: KindName
@@ -121,6 +122,7 @@ class BegunImport(msgspec.Struct, kw_only=True):
     columns: tuple[str, ...] = ()
     questions: tuple[FileQuestion, ...] = ()
     answers: dict[str, GivenFileAnswer] = {}
+    has_ended: bool = False
 
     @property
     def id(self) -> str:
@@ -239,6 +241,15 @@ class Interview:
             if key.startswith("column/")
         }
         return {name: value for name, value in given.items() if name in self.begun.columns}
+
+    def end(self, *, is_sent: bool) -> None:
+        """Forgets what was asked. Where no line was fit to be sent, its columns can still be answered."""
+        if is_sent:
+            self.begun.forget()
+            return
+        self.begun.answers = {}
+        self.begun.has_ended = True
+        self.begun.keep()
 
     def keep(self) -> None:
         """Keeps what is open, for who answers it. Raises UsageError."""

@@ -51,13 +51,13 @@ def test_customers_with_two_wrong_cells_are_corrected_and_sent(
         cell.clear()
         cell.send_keys(value)
     person.press("Check the corrected lines")
-    assert "Send 2 requests" in person.text
+    assert "Send 2 lines" in person.text
     person.is_accessible()
-    person.press("Send 2 requests")
+    person.press("Send 2 lines")
     assert "sent" in person.find("h1").text
     person.is_accessible()
     person.find(".crumb a:last-child").click()
-    person.press("Send 3 requests")
+    person.press("Send 3 lines")
     assert created(project) == ["070000", "070001", "070002", "070100", "070101"]
     person.go("/")
     assert "not finished" not in person.text
@@ -76,11 +76,11 @@ def test_production_is_confirmed_by_its_number(
     assert "production" in person.text
     person.is_accessible()
     person.find("input[name=number]").send_keys("9")
-    person.press("Send 3 requests")
-    assert "not the number of requests" in person.find("[role=alert]").text
+    person.press("Send 3 lines")
+    assert "not the number" in person.find("[role=alert]").text
     assert created(project) == []
     person.find("input[name=number]").send_keys("3")
-    person.press("Send 3 requests")
+    person.press("Send 3 lines")
     assert len(created(project)) == 3
 
 
@@ -104,7 +104,7 @@ def test_in_spanish_by_keyboard_alone(project: Bridge, opened: Callable[..., Per
     _type(person, Keys.TAB)
     _type(person, Keys.ENTER)
     person.until(lambda driver: driver.find_elements(By.ID, "send"))
-    assert "Enviar 3 peticiones" in person.text
+    assert "Enviar 3 líneas" in person.text
     person.is_accessible()
     button = person.find("#send button")
     _tab_to(person, button)

@@ -76,7 +76,7 @@ def created(project: Bridge) -> Counter[str]:
 
 def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridge) -> None:
     path, page = planned(desk)
-    assert "Send 5 requests" in page
+    assert "Send 5 lines" in page
     assert "2 lines to correct" in page
     assert created(project) == {}
 
@@ -88,7 +88,7 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     correction = fixed.headers["location"].removeprefix(desk.base)
     assert correction == f"{path}.2"
     corrected = seen_at_its_end(desk, correction)
-    assert "Send one request" in corrected
+    assert "Send one line" in corrected
 
     # a corrected line that is wrong again can be corrected again
     wrong = desk.post(f"{path}/correct", **{**cells, "cell:8:3": "mal@example"})
@@ -98,7 +98,7 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     assert value == "mal@example"
     last = desk.post(f"{again}/correct", **{cell: "mal@example.com"})
     left = last.headers["location"].removeprefix(desk.base)
-    assert "Send one request" in seen_at_its_end(desk, left)
+    assert "Send one line" in seen_at_its_end(desk, left)
     assert desk.post(f"{left}/remove").status_code == 303
 
     page = send(desk, path, page)
@@ -142,7 +142,7 @@ def test_nothing_is_sent_to_production_before_its_number_is_typed(
         assert "This is the production platform" in page
         for number in ("", "4", "50"):
             refused = browser.post(f"{path}/send", shown=hidden(page, "shown"), number=number)
-            assert "not the number of requests" in refused.text
+            assert "not the number" in refused.text
         assert created(project) == {}
         send(browser, path, page, number="5")
     assert sum(created(project).values()) == 5
@@ -175,6 +175,26 @@ def test_a_column_that_fits_no_field_is_asked_and_can_be_changed_later(desk: Bro
     assert "/passwords" in seen_at_its_end(desk, path)
     kept = columns_of(desk.get(f"{path}?step=columns").text)
     assert kept[asked] == "email"
+
+
+def test_two_columns_for_one_field_are_marked_and_named_in_the_language_of_the_page(
+    project: Bridge,
+) -> None:
+    content = "Código;Correo;Dirección;CP\r\n07001;a@example.com;Calle 1;28001\r\n"
+    with serving(project.folder, language="es") as desk:
+        desk.enter()
+        path = drop(desk, content.encode("cp1252"))
+        page = seen_at_its_end(desk, path)
+        page = desk.get(path, params={"step": "columns"}).text
+        field = "documents[0].fiscalAddress"
+        names = [one for one in columns_of(page) if one.endswith(("Dirección", "CP"))]
+        assert len(names) == 2
+        refused = desk.post(f"{path}/columns", **dict.fromkeys(names, field))
+        assert refused.status_code == 422
+        assert "Dirección, CP no pueden rellenar el mismo campo, «dirección fiscal»" in refused.text
+        assert "orderbridge answer" not in refused.text
+        assert refused.text.count('<tr class="asked">') >= 2
+        assert {columns_of(refused.text)[name] for name in names} == {field}
 
 
 def test_leaving_at_any_step_and_coming_back_goes_on_there(desk: Browser, project: Bridge) -> None:
@@ -434,3 +454,37 @@ def test_an_import_of_which_nothing_was_left_to_send_says_so_and_can_be_forgotte
     assert "Imports that are not finished" not in desk.get("/").text
     assert desk.post(f"{correction}/remove").status_code == 303
     assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
+
+
+def test_a_file_that_fails_by_one_column_says_so_and_the_column_can_be_left_out(
+    desk: Browser,
+) -> None:
+    lines = [f"07{n:04d};Ana;ana{n}@example.com;General" for n in range(3)]
+    lines[2] = "070002;Ana;no es un correo;General"
+    content = "\r\n".join(["Código;Nombre;Correo;Tarifa", *lines, ""])
+    path, page = drop(desk, content.encode("cp1252")), ""
+    page = seen_at_its_end(desk, path)
+    (name,) = [one for one in columns_of(page) if one.endswith("Tarifa")]
+    desk.post(f"{path}/columns", **{name: "priceListId"})
+    page = seen_at_its_end(desk, path)
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/passwords)"', page))
+    desk.post(f"{path}/answers", **{question: "file"})
+    page = seen_at_its_end(desk, path)
+    assert ">nothing to send<" in page
+    assert "because of the same column: Tarifa" in page
+    assert "more are in the workbook" not in page, "lines are counted, not their reasons"
+    both = re.search(r'<td class="n">4</td><td class="why">(.*?)</td>', page)
+    assert both is not None
+    assert "Correo" in both[1]
+    assert "Tarifa" in both[1]
+    heads = re.findall(r"<th><bdi>(.*?)</bdi></th>", page)
+    assert heads[:2] == ["Correo", "Tarifa"], "those with wrong cells are seen without scrolling"
+
+    columns = columns_of(desk.get(path, params={"step": "columns"}).text)
+    changed = desk.post(f"{path}/columns", **{**columns, name: "ignore"})
+    assert changed.status_code == 303, changed.text
+    page = seen_at_its_end(desk, path)
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/passwords)"', page))
+    desk.post(f"{path}/answers", **{question: "file"})
+    assert "Send 2 lines" in seen_at_its_end(desk, path)
+    assert "begun in a terminal" not in desk.get("/").text
