@@ -18,13 +18,13 @@ from orderbridge.sources.files.formulas import escape
 from orderbridge.sources.texts import english
 
 
-def corrected_rows(corrections: Corrections, typed: Mapping[str, str]) -> list[list[str]]:
+def corrected_rows(corrections: Corrections, typed: Mapping[str, str]) -> dict[int, list[str]]:
     """The lines of which a cell was changed, each with all its cells as they are now."""
-    rows: list[list[str]] = []
+    rows: dict[int, list[str]] = {}
     for one in corrections.rows:
         cells = [typed.get(cell.name, cell.text) for cell in one.cells]
         if cells != [cell.text for cell in one.cells]:
-            rows.append(cells)
+            rows[one.line] = cells
     return rows
 
 

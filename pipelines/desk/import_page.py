@@ -10,7 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
-from orderbridge.pipelines.desk.imports import DeskImport, ImportRow, corrections, import_row
+from orderbridge.pipelines.desk.imports import (
+    DeskImport,
+    ImportRow,
+    corrections,
+    import_row,
+    sent_corrections,
+)
 from orderbridge.pipelines.desk.plans import Document, PlanPage, plan_page
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
@@ -89,7 +95,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     return ImportPage(
         row=import_row(one, texts),
         progress=progress_of(one.job, texts),
-        plan=plan_page(document, texts),
+        plan=plan_page(document, texts, sent_corrections(one)),
         questions=[_asked(each, texts) for each in questions if each.get("topic") != _COLUMN_TOPIC],
         corrections=[import_row(each, texts) for each in corrections(one)],
         parent=parent,

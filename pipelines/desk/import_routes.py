@@ -275,7 +275,7 @@ class ImportRoutes:
         if not rows or not document.get("folder"):
             return self._import_page(one, self._texts("correct.nothing"))
         mapping = Path(document["folder"]) / MAPPING_FILE
-        fixed = add_correction(one, mapping, workbook_of(shown.columns, rows))
+        fixed = add_correction(one, mapping, rows, workbook_of(shown.columns, [*rows.values()]))
         self._start(fixed)
         return self._pages.see(f"/import/{fixed.name}")
 

@@ -12,7 +12,7 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,6 +105,13 @@ class DeskImport:
     def mapping(self) -> str:
         """The mapping of the plan whose rejected lines it corrects; empty: it is found by the columns."""
         return str(self._options.get("mapping", ""))
+
+    @property
+    def corrected_lines(self) -> tuple[str, frozenset[int]]:
+        """The import whose lines it corrects, and these lines; none where it is no correction."""
+        of = str(self._options.get("of", ""))
+        lines = str(self._options.get("lines", ""))
+        return of, frozenset(map(int, lines.split()))
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -304,14 +311,16 @@ def add_import(kind: KindName, file_name: str, content: IO[bytes]) -> DeskImport
     return one
 
 
-def add_correction(of: DeskImport, mapping: Path, content: bytes) -> DeskImport:
+def add_correction(
+    of: DeskImport, mapping: Path, lines: Iterable[int], content: bytes
+) -> DeskImport:
     """Keeps the corrected lines of an import as an import of their own. Raises UsageError."""
     root = desk_folder(makes_it=True)
     names = (f"{of.root}.{number}" for number in range(2, 1000))
     with disk_errors(root, _HINT):
         one = DeskImport(next(name for name in names if _makes(root / name)))
     keep_file(one.folder / "file", f"{of.file.stem[:_NAME_MAX]}.xlsx", io.BytesIO(content))
-    one.choose(mapping=str(mapping))
+    one.choose(mapping=str(mapping), of=of.name, lines=" ".join(map(str, lines)))
     return one
 
 
@@ -321,6 +330,16 @@ def corrections(of: DeskImport) -> list[DeskImport]:
         return []
     found = [one for one in imports() if one.root == of.name and one.is_correction]
     return sorted(found, key=lambda one: one.added_at)
+
+
+def sent_corrections(of: DeskImport) -> frozenset[int]:
+    """The lines of an import that were corrected and sent apart."""
+    found: set[int] = set()
+    for one in imports():
+        name, lines = one.corrected_lines
+        if name == of.name and one.state == "sent":
+            found |= lines
+    return frozenset(found)
 
 
 def keep_file(folder: Path, file_name: str, content: IO[bytes]) -> Path:

@@ -5,7 +5,7 @@ In: what `import --json --values` printed. Out: dataclasses for the templates; e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -149,6 +149,7 @@ class PlanPage:
 
     Attributes:
         failing_columns: for which every line is rejected; empty: there are none.
+        corrected: lines that were corrected and sent apart.
     """
 
     lines: int
@@ -161,6 +162,7 @@ class PlanPage:
     suspicious: Sequence[str]
     notes: Sequence[Link]
     corrections: Corrections
+    corrected: int
     agreement: Agreement | None
     next: Sequence[Link]
     results: Sequence[Count]
@@ -170,13 +172,16 @@ class PlanPage:
     error: Sequence[str]
 
 
-def plan_page(document: Document, texts: Texts) -> PlanPage:
-    """The page of what an import printed."""
+def plan_page(
+    document: Document, texts: Texts, corrected: Collection[int] = frozenset()
+) -> PlanPage:
+    """The page of what an import printed; `corrected` are lines that were sent since, corrected."""
     changes = _part(document, "changes")
     counts = _part(changes, "counts")
     files = _part(document, "files")
     error = _part(document, "error")
     rows = _rows(changes, "changes")[:ROWS_MAX]
+    corrections = corrections_of(document, texts, corrected)
     return PlanPage(
         lines=changes.get("lines", 0),
         counts=_counts(counts, texts),
@@ -187,9 +192,10 @@ def plan_page(document: Document, texts: Texts) -> PlanPage:
         failing_columns=_failing_columns(document),
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
         notes=[_note(str(note), texts) for note in _rows(changes, "notes")],
-        corrections=corrections_of(document, texts),
+        corrections=corrections,
+        corrected=len(corrected),
         agreement=_agreement(document.get("agreement"), counts),
-        next=[_next(one, texts) for one in _rows(document, "next")],
+        next=_next_steps(document, texts, is_corrected=bool(corrected) and not corrections.rows),
         results=_counts(_results(_part(document, "push")), texts),
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
         passwords=_path(files, "passwords"),
@@ -212,8 +218,10 @@ def _path(files: Document, name: str) -> str:
     return str(files.get(name) or "")
 
 
-def corrections_of(document: Document, texts: Texts) -> Corrections:
-    """The rejected lines with their cells, in the order of the file."""
+def corrections_of(
+    document: Document, texts: Texts, corrected: Collection[int] = frozenset()
+) -> Corrections:
+    """The rejected lines with their cells, in the order of the file, but those that were `corrected`."""
     columns = [str(one["name"]) for one in _rows(document, "columns")]
     columns_of = _columns_by_field(document)
     reasons = [
@@ -227,7 +235,7 @@ def corrections_of(document: Document, texts: Texts) -> Corrections:
         wrong = {columns_of.get(path, "") for path in str(reason["field"] or "").split("; ")}
         further += reason["lines"] - len(reason["rows"])
         for row in reason["rows"]:
-            if row.get("cells"):
+            if row.get("cells") and row["line"] not in corrected:
                 words = _row_words(reason, row, texts)
                 found.setdefault(row["line"], []).append((words, wrong, row["cells"]))
     rows = [
@@ -396,6 +404,12 @@ def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | N
         messages=one.get("messages") or 0,
         doubts=one.get("doubts") or 0,
     )
+
+
+def _next_steps(document: Document, texts: Texts, *, is_corrected: bool) -> list[Link]:
+    """What to do; nothing is left to correct where all was corrected and sent."""
+    steps = _rows(document, "next")
+    return [_next(one, texts) for one in steps if not (is_corrected and one["action"] == "correct")]
 
 
 def _next(one: Document, texts: Texts) -> Link:

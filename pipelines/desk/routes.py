@@ -138,14 +138,16 @@ class Desk:
             given = {"question": question, "answer": value, "why": field(form, "why")}
             done = run_short(["answer", "--from", "-"], json.dumps([given]))
         if done.code:
-            return self._question(question, error=done.error)
+            return self._question(question, error=done.error, typed=field(form, "other"))
         return self._pages.see(f"/questions?done={quote(question, safe='')}")
 
-    def _question(self, name: str, error: str = "") -> Response:
+    def _question(self, name: str, error: str = "", typed: str = "") -> Response:
         with self._reads():
             page = question_page(find_question(name), self._texts)
         status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
-        return self._pages.page("question", status, page=page, error=error, tab="questions")
+        return self._pages.page(
+            "question", status, page=page, error=error, typed=typed, tab="questions"
+        )
 
     def report(self, request: Request) -> Response:
         """The report below the navigation."""

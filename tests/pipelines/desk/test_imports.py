@@ -105,6 +105,9 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     assert "clientes.csv</bdi>" in page
     assert ">sent<" in page
     send(desk, correction, corrected)
+    page = desk.get(path).text
+    assert "One of the rejected lines was corrected and sent apart" in page
+    assert set(re.findall(r'name="cell:([0-9]+):', page)) == {"8"}, "not to be sent twice"
     assert created(project) == {f"07{n:04d}": 1 for n in range(5)} | {"070100": 1}
     assert "Imports that are not finished" not in desk.get("/").text
     workbook = desk.get(f"{path}/workbook")

@@ -231,6 +231,7 @@ def test_an_answer_that_is_not_possible_says_why_and_changes_nothing(shop_desk: 
     assert response.status_code == 422
     assert 'role="alert"' in response.text
     assert MARKUP not in response.text
+    assert f'value="--withdraw {ESCAPED}"' in response.text, "it need not be typed again"
     assert not (shop_desk.folder / ".dlt" / "answers.toml").exists()
     nothing = shop_desk.post("/question", id="reconcile.timezone")
     assert "Choose or type an answer first" in nothing.text
@@ -290,7 +291,7 @@ def test_names_of_customers_are_text_on_a_match() -> None:
         choices=[ChoiceRow(MARKUP, MARKUP, [MARKUP])],
         pair=pair,
     )
-    body = bytes(pages.page("question", page=page, error="").body).decode()
+    body = bytes(pages.page("question", page=page, error="", typed="").body).decode()
     assert MARKUP not in body
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in body
     assert body.count(ESCAPED) >= 6
@@ -391,7 +392,7 @@ def test_what_speaks_for_an_answer_is_in_the_language_of_the_page_or_marked_as_e
         otherwise="where it is not fine. Give each customer a unique login code on the platform.",
     )
     page = question_page(asked, pages.texts)
-    body = bytes(pages.page("question", page=page, error="").body).decode()
+    body = bytes(pages.page("question", page=page, error="", typed="").body).decode()
     assert '<span lang="en">something that nobody has translated</span>; la columna' in body
     assert "26 pedidos, 54\N{NARROW NO-BREAK SPACE}126.85 PEN, en uso" in body
     assert "<p>Si no está bien: Dé a cada cliente un código" in body
