@@ -271,7 +271,7 @@ def rules_page() -> str:
 def _section(name: str, texts: Mapping[str, str], rules: Sequence[tuple[str, str]]) -> list[str]:
     """A rule with the anchor of each table that has it."""
     anchors = "".join(f'<a id="{anchor(entity, rule)}"></a>' for entity, rule in rules)
-    since = f", since {texts['since']}" if texts.get("since") else ""
+    since = f", finds more since {texts['since']}" if texts.get("since") else ""
     return [
         "",
         f"### {anchors}`{name}` – {texts['severity']}{since}",

@@ -55,8 +55,8 @@ class NewRule:
     def text(self) -> str:
         """In words, with the command that counts its findings."""
         return (
-            f"{self.name} is {_A[self.severity]} since {self.since}. It is info here until somebody "
-            f"answers, accepts or sets something. To count it now: "
+            f"{self.name} finds more since {self.since}. Here it is info until somebody answers, accepts "
+            f"or sets something. To count it as {_A[self.severity]} now: "
             f"orderbridge answer finding:{self.name} {self.severity}"
         )
 

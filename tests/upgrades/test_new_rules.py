@@ -53,7 +53,7 @@ def test_a_warning_of_a_new_rule_ends_no_night_with_9_until_somebody_answers(
             code, said = run(project, *night)
             assert code == 0, said
             assert severities(said)["orders.list_recovered"] == "info"
-            assert "orders.list_recovered is a warning since 0.4" in said
+            assert "orders.list_recovered finds more since 0.4" in said
         write_checks(project, "broken.sql")
         code, said = run(project, *NIGHT)
         assert (code, severities(said)["checks.cannot_run"]) == (9, "error"), "it found nothing"
@@ -116,7 +116,7 @@ def test_a_line_of_the_erp_that_only_new_checks_reject_ends_no_night_with_5(tmp_
             code, said = run(project, *night)
             assert code == 0, said
             assert severities(said)["erp_customers.line_refused"] == "info"
-            assert "erp_customers.line_refused is an error since 0.4" in said
+            assert "erp_customers.line_refused finds more since 0.4" in said
         accept_what_is_known(project)
         code, said = run(project, *night)
         assert (code, severities(said)["erp_customers.line_refused"]) == (5, "error"), said
