@@ -31,16 +31,14 @@ if (
     # there a fsync takes no time; pytest keeps the folders of failed tests only
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
-signal.signal(
-    signal.SIGHUP, signal.SIG_DFL
-)  # `nohup` ignores it, for the commands too that tests start
+# `nohup` ignores it, for the commands too that tests start
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 gc.disable()  # until all is imported and collected: nothing of that can be freed
 
 settings.register_profile("test", max_examples=20, deadline=None)
-settings.register_profile(
-    "soak", max_examples=1000, deadline=None
-)  # pytest --hypothesis-profile=soak
+# pytest --hypothesis-profile=soak
+settings.register_profile("soak", max_examples=1000, deadline=None)
 settings.load_profile("test")
 
 LONGEST_FIRST = (

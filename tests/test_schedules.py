@@ -102,9 +102,8 @@ def test_the_crontab_runs_and_watches_a_platform(tmp_path: Path) -> None:
         )
         done = sh(placed(night, tmp_path), tmp_path, **cron)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    written = {
-        path.name: path for path in data.iterdir() if path.name != ".dlt"
-    }  # of dlt, which writes its id there
+    # of dlt, which writes its id there
+    written = {path.name: path for path in data.iterdir() if path.name != ".dlt"}
     assert set(written) == {"warehouse.duckdb", "nightly.jsonl", "report.html"}
     log = (data / "nightly.jsonl").read_text("utf-8")
     assert made.platform.legacy_key not in log

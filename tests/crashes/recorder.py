@@ -208,9 +208,8 @@ class Recorder:
             log = _log_of(ledger)
             call(ledger)
             with self._lock:
-                if (
-                    log.is_absolute() and not log.exists()
-                ):  # that of an empty ledger, in memory, is not
+                # that of an empty ledger, in memory, is not
+                if log.is_absolute() and not log.exists():
                     self._names_of(log.parent).pop(log.name, None)
 
         return recorded

@@ -75,9 +75,10 @@ def executed(path: Path, warehouse: Path, cwd: Path = FOLDER) -> Any:
 
 def as_page(notebook: Any, title: str) -> str:
     """An executed notebook as HTML that needs no other file and loads nothing from elsewhere."""
+    # half a second: every worker collects the tests of the notebooks
     from nbconvert import (
         HTMLExporter,
-    )  # half a second: every worker collects the tests of the notebooks
+    )
 
     exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call] # nbconvert is half typed
     body, _ = exporter.from_notebook_node(notebook)

@@ -229,9 +229,8 @@ class NightlyPull:
     def __init__(self, folder: Path, page: int = PAGE) -> None:
         self.folder, self.page, self.shop = folder, page, Shop()
         self.number = 0
-        self.warehouse = duckdb.connect(
-            str(folder / "warehouse.duckdb")
-        )  # rows are kept beside it for a while
+        # rows are kept beside it for a while
+        self.warehouse = duckdb.connect(str(folder / "warehouse.duckdb"))
         self.warehouse.execute("SET TimeZone = 'UTC'")
         self.warehouse.execute(f"ATTACH ':memory:' AS {CATALOG}; CREATE SCHEMA {LOADED}")
         merge.create_missing(self.warehouse)

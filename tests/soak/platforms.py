@@ -106,40 +106,34 @@ class UnusualPlatform(httpx.BaseTransport):
         self.serial = rows or self.serial
         self.page_limit = draw.choice((3, 5, 7, 10, 20, 25))
         self.window = draw.choice((1, 4))
-        self.changes = [
-            rate * draw.choice((0, 1)) for _ in range(3)
-        ]  # inserts, deletes, touches per request
+        # inserts, deletes, touches per request
+        self.changes = [rate * draw.choice((0, 1)) for _ in range(3)]
         # `stepped`: down to a permitted size; `ignored`: always `cap` rows
         self.limit = draw.choice(
             ("honoured", "honoured", "honoured", "capped", "stepped", "ignored")
         )
         self.cap = draw.choice((5, 10, 20))
-        self.order = draw.choice(
-            ("id", "id", "-id", "changed", "-changed", "unstable")
-        )  # any, in each answer
-        self.end = draw.choice(
-            ("empty", "empty", "empty", "repeat", "status_404", "wrap")
-        )  # from page 1 again
+        # any, in each answer
+        self.order = draw.choice(("id", "id", "-id", "changed", "-changed", "unstable"))
+        # from page 1 again
+        self.end = draw.choice(("empty", "empty", "empty", "repeat", "status_404", "wrap"))
         self.pagination = draw.choice(
             ((), (), (), PAGINATION, PAGINATION[:2], ("total",), ("hasNextPage",))
         )
         self.shrunk = draw.choice((0.0, 0.0, 0.0, 0.05, 0.3))  # rate of pages with half of the rows
         self.is_shifted = draw.random() < 0.5  # then they also begin earlier
-        self.capped_from = (
-            draw.randrange(20) if draw.random() < 0.1 else 1_000_000
-        )  # the request from which it is
+        # the request from which it is
+        self.capped_from = draw.randrange(20) if draw.random() < 0.1 else 1_000_000
         self.lags = lags if draw.random() < 0.2 else (0,)  # moments by which each replica is behind
         self.balancing = draw.choice(("page", "random", "turn"))
-        self.cached_by = draw.choice(
-            ("", "", "", "", "url", "page")
-        )  # what a proxy knows an answer by
+        # what a proxy knows an answer by
+        self.cached_by = draw.choice(("", "", "", "", "url", "page"))
         self.ttl = draw.randrange(1, AGE_MAX)
         # where the next page begins; `snapshot`: an offset into an old state
         self.cursor = draw.choice(("id", "id", "changed", "offset", "snapshot"))
         self.deleted = draw.choice((0, 0, 1, 3))  # rows that no page has, and `total` counts
-        self.known_gap = draw.choice(
-            (0, self.deleted, 1)
-        )  # how many of them are known, truly or not
+        # how many of them are known, truly or not
+        self.known_gap = draw.choice((0, self.deleted, 1))
         self._draw, self._count = random.Random(f"{seed}:platform"), self.serial
         self._cache: dict[str, tuple[int, httpx.Response]] = {}
         self._snapshots: list[list[Record]] = []

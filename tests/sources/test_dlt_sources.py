@@ -314,9 +314,8 @@ def test_no_private_attribute_of_a_library_is_read() -> None:
         own = documented | set(
             re.findall(r"(?:def |self\.|cls\.|^ +)(_[a-z]\w*)", text, re.MULTILINE)
         )
-        if not own.issuperset(
-            re.findall(r"(?<!self)(?<!cls)\.(_[a-z]\w*)", text)
-        ):  # else it need not be parsed
+        # else it need not be parsed
+        if not own.issuperset(re.findall(r"(?<!self)(?<!cls)\.(_[a-z]\w*)", text)):
             read = {
                 node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)
             } - own
@@ -370,9 +369,8 @@ def test_a_child_table_that_no_record_has_any_more_is_emptied(
     tmp_path: Path, platform: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipe = pipeline(tmp_path)
-    with (
-        monkeypatch.context() as patched
-    ):  # as in a pipeline of version 0.2, whose state has no kinds
+    # as in a pipeline of version 0.2, whose state has no kinds
+    with monkeypatch.context() as patched:
         patched.setattr(InferredNode, "known_kinds", lambda _: iter(()))
         pipe.run(public_v1().with_resources("orders"))
     for key in platform.state.ids("orders"):

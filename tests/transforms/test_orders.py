@@ -184,6 +184,7 @@ READINGS: list[
     ("buyer", reversed_codes(99), None, None, None, "customer_notation"),
     ("buyer", reversed_codes(80), None, "x99", "codes", ""),
     # As the last run read them: else all orders would go to others when some are not listed, or get a code.
+    # 80 of 100 values are ids, all are codes
     (
         "buyer",
         reversed_codes(80),
@@ -191,7 +192,7 @@ READINGS: list[
         "2",
         "ids",
         "field_changed",
-    ),  # 80 of 100 values are ids, all are codes
+    ),
     ("buyer", reversed_codes(100), "codes", "99", "codes", ""),  # all are both
     # Not pinned while some have no code: the next run would report a change although nothing changed.
     (
@@ -361,9 +362,8 @@ def test_orders_that_are_no_longer_listed_cause_no_findings() -> None:
 
 
 def test_days_are_those_of_the_time_zone_and_a_column_named_after_utc_is_in_utc() -> None:
-    night = DateContext(
-        datetime(2026, 3, 1, 3, tzinfo=UTC), timezone="America/Lima"
-    )  # there it is February 28
+    # there it is February 28
+    night = DateContext(datetime(2026, 3, 1, 3, tzinfo=UTC), timezone="America/Lima")
     rows = [(1, "2026-01-30T04:59:00Z"), (2, "2026-01-30T05:00:00Z"), (3, None)]
     local = made(*rows, context=night).orders
     assert values(local, "ordered_date") == [date(2026, 1, 29), date(2026, 1, 30), None]

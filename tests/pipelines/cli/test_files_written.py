@@ -168,6 +168,7 @@ def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_th
         ".warehouse.duckdb.copied/",
         "orderbridge/",
     )
+    # tests of their commands
     of_others = (
         "demo/",
         "desk/",
@@ -176,7 +177,7 @@ def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_th
         ".dlt/reviewed.csv",
         ".lookup-records.json",
         "plan-*/.platform-messages.jsonl",
-    )  # tests of their commands
+    )
     transient = (
         ".orderbridge-plan-*/",
         ".orderbridge-writing-*/",

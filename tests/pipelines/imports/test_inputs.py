@@ -575,11 +575,12 @@ def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
         ),
         ("A,Ana,1\nC,\nD,,4\nE,,5\n", "Ana", {3: "too_short", 4: "fill_torn", 5: "fill_torn"}),
         ("C,\nD,,4\nE,Eva,5\n", "Eva", {2: "too_short", 3: "fill_torn"}),
+        # no row, and no name
         (
             "A,Ana,1\ncode,name,nif\nD,,4\n",
             "Ana Ana",
             {3: "repeated_header"},
-        ),  # no row, and no name
+        ),
         ("A,,1\nB,Bo,2\nC,,3\n", "- Bo Bo", {}),
     ],
 )

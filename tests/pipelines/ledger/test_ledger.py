@@ -92,10 +92,11 @@ def test_of_a_batch_with_one_change_that_must_not_be_or_finds_no_room_nothing_is
             [StateChange(1, "in_flight"), StateChange(2, "in_flight"), StateChange(2, "conflict")],
             2.0,
         )
+    # a bug, and no damaged file
     with (
         pytest.raises(sqlite3.IntegrityError),
         ledger.transaction() as connection,
-    ):  # a bug, and no damaged file
+    ):
         connection.execute("UPDATE ledger SET commits = NULL")
     (pages,) = ledger.connection.execute("PRAGMA page_count").fetchone()
     ledger.connection.execute(f"PRAGMA max_page_count = {pages}")

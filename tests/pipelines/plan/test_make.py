@@ -265,9 +265,8 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(work: Path) 
     pushed(other, *sent(2, "confirmed"), at=6.0)  # only 1001 was sent by the first plan
     assert changes(rows).earlier_changes == (1, str(other.folder.absolute()), False)
     given_up = changes("1;1003;;;4\n1;1004;;;4\n")
-    pushed(
-        given_up, *sent(1, "in_doubt", "abandoned"), StateChange(2, "abandoned")
-    )  # the second was not sent
+    # the second was not sent
+    pushed(given_up, *sent(1, "in_doubt", "abandoned"), StateChange(2, "abandoned"))
     assert changes("1;1003;;;5\n1;1004;;;5\n").earlier_changes == (
         1,
         str(given_up.folder.absolute()),
@@ -315,9 +314,8 @@ def test_the_reject_file_corrected_goes_through_as_it_is_and_is_read_as_the_whol
 ) -> None:
     mapping = VARIANTS.replace('decimal = ","\nthousands = "."\n', "").replace("PVP", "PVP | IVA")
     rows = "Producto;Variante;Código;PVP | IVA;Existencias\n1;1;Ñ1;1.234,5;x\n1;2;b;1.234;x\n1;3;c;3,5;3\n1;4;#N/A;y;\n"
-    made = planned(
-        "variants", work, rows, mapping, out=work / "first"
-    )  # the first price proves how they are written
+    # the first price proves how they are written
+    made = planned("variants", work, rows, mapping, out=work / "first")
     assert (made.exit_code, [reason.lines for reason in made.statistics.reasons]) == (5, [2, 1, 1])
     assert {reason.field for reason in made.statistics.reasons} == {"stock", "sku", "price"}
     header, _, line, *_ = (made.folder / "rejects.csv").read_bytes().splitlines(keepends=True)

@@ -23,9 +23,8 @@ MINE = b"mine"
 def test_a_disk_that_fills_leaves_the_old_file_or_none(fresh: Bridge) -> None:
     def pulled_up_to(bytes_: int) -> None:
         """With no file beyond that size, as if the disk were full. Root is bound by it, too."""
-        limit = partial(
-            resource.setrlimit, resource.RLIMIT_FSIZE, (bytes_, bytes_)
-        )  # Python ignores SIGXFSZ
+        # Python ignores SIGXFSZ
+        limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (bytes_, bytes_))
         done = command("pull", env=fresh.environment(), cwd=fresh.folder, preexec_fn=limit)
         assert (done.code, f"{fresh.folder}: " in done.err, "Free space" in done.err) == (
             2,

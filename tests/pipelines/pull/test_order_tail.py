@@ -262,12 +262,13 @@ def test_orders_without_times_are_continued_once_new_ones_were_seen_to_be_last(
     for new in (3, 7, 7, 0):
         verdicts.append(bench.pull().verdict)
         add(new)
+    # three could be the last ones by chance
     assert verdicts == [
         "complete",
         "complete",
         "complete",
         "tail",
-    ]  # three could be the last ones by chance
+    ]
     bench.organization = "other"
     bench.pull(tail=False)
     assert "nothing shows where" in bench.objection(), (

@@ -727,9 +727,8 @@ def test_a_plan_is_not_sent_again_with_another_ledger(
     mark.write_bytes(b"\xff")
     assert "newest ledger, remove that file" in refused(at, replacing, "was changed").hint
     mark.unlink()
-    (replacing / ".results.old" / "left").mkdir(
-        parents=True
-    )  # by a push that was killed at its very end
+    # by a push that was killed at its very end
+    (replacing / ".results.old" / "left").mkdir(parents=True)
     assert (at.code(replacing), mark.read_text()) == (0, "4")
 
 
@@ -890,9 +889,8 @@ def test_a_line_of_two_operations_has_the_graver_outcome(at: Place) -> None:
     plan = at.stopped(patch(1, 6, line=2, sku=7), patch(2, 6, line=2))
     assert (at.code(plan, abandon=ids(2)), outcomes(plan)) == (5, {"2": "rejected.rejected"})
     plan = at.lost(patch(1, 5, line=2, sku="A"), patch(2, 5, line=2, price=2.5, repeatable=False))
-    assert [row["operation"] for row in results(plan)["in_doubt"]] == [
-        "2"
-    ]  # the one that waits for a person
+    # the one that waits for a person
+    assert [row["operation"] for row in results(plan)["in_doubt"]] == ["2"]
     assert (at.code(plan), at.states(plan)) == (6, ["confirmed", "in_doubt"])
     assert at.code(plan, landed=ids(2)) == 0
 

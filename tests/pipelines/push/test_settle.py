@@ -113,9 +113,8 @@ def test_a_settled_doubt_of_another_plan_keeps_nobody_waiting(
     assert "run it again from 1970-01-12 14:01:40 UTC" in results(tonight)["unsent"][0]["words"]
     at.now += SETTLE_S + 1
     at.push(tonight, WAITS)
-    found = (
-        "unsent.exists_now" if is_lost else "unsent.blocked"
-    )  # a plan that is there records it itself
+    # a plan that is there records it itself
+    found = "unsent.exists_now" if is_lost else "unsent.blocked"
     assert outcomes(tonight)["2"] == ("confirmed.confirmed" if is_absent else found)
     assert there(at) == ["C00001", "C00002"]
     if not is_lost:
@@ -143,9 +142,8 @@ def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
     tonight = at.plan([patch(1, 1, stock=6, repeatable=False)])
     for plan in (found, absent, several, updates):
         shutil.rmtree(plan)
-    at.plan(
-        [customer(1, erpCode="other", email="other@example.test")], name=found.name
-    )  # is not taken for it
+    # is not taken for it
+    at.plan([customer(1, erpCode="other", email="other@example.test")], name=found.name)
     assert (at.code(tonight), at.variant(1)) == (5, {"stock": 5})
     result = settled(at, str(updates), not_landed=ids(1))
     assert dict(result.settled) == {"confirmed": 1, "planned": 2, "conflict": 1}
@@ -248,10 +246,11 @@ def test_a_code_that_the_platform_writes_in_other_letters_is_no_conflict(at: Pla
     at.platform.state.change("customers", first, {"erpCode": "C1", "email": None})
     at.platform.state.change("customers", second, {"erpCode": "C2", "lastName": "other"})
     assert at.code(plan) == 6
+    # one lost its e-mail address, the other has another name
     assert at.states(plan) == [
         "conflict",
         "conflict",
-    ]  # one lost its e-mail address, the other has another name
+    ]
     at.platform.state.change("customers", first, {"email": "a@x.test"})
     again = at.lost(customer(1, erpCode="c3", email="c@x.test"))
     at.platform.state.change("customers", at.platform.state.ids("customers")[-1], {"erpCode": "C3"})
@@ -318,9 +317,8 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     state.change("customers", ids["C00001"], {"firstName": "Otra"})
     state.change("customers", ids["C00002"], {"documents": [{"number": "B2"}]})
     state.remove("customers", ids["C00003"])
-    state.change(
-        "customers", ids["C00004"], {"email": "new@example.test", "erpCode": "X1"}
-    )  # found by its id
+    # found by its id
+    state.change("customers", ids["C00004"], {"email": "new@example.test", "erpCode": "X1"})
     state.add("customers", {"erpCode": "C00005", "firstName": "Otra"})  # no twin
     state.add(
         "customers",

@@ -252,10 +252,11 @@ def test_what_is_in_force_survives_thirty_nights_and_is_contradicted_when_its_ev
         INSERT INTO raw.orders BY NAME SELECT * REPLACE (
             'n' || '{night}-' || id AS id, now() + INTERVAL {night} HOUR AS _first_seen_at, {total} AS {column})
         FROM raw.orders WHERE id NOT LIKE 'n%' LIMIT {orders}"""
+    # reconciling thirty times takes a minute; the warehouse of each is the same
     for night in (
         1,
         2,
-    ):  # reconciling thirty times takes a minute; the warehouse of each is the same
+    ):
         for n in range(15):
             total = f"if(hash(id) % 20 = 0, NULL, {column})"
             update(gross, more.format(night=f"{night}{n:02}", total=total, orders=1, column=column))

@@ -68,9 +68,8 @@ def test_workers_that_do_not_see_the_folder_are_named(address: str) -> None:
 def test_other_versions_on_the_workers_end_the_run(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "distributed.versions._version_cached", lambda name: "0"
-    )  # the workers have a process each
+    # the workers have a process each
+    monkeypatch.setattr("distributed.versions._version_cached", lambda name: "0")
     with pytest.raises(UsageError, match=r"the cluster has other versions: (?s:.*)orderbridge"):
         Cluster(address).check()
 
@@ -89,9 +88,10 @@ def test_without_the_extra_the_message_has_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
+    # no file is required: the customers are made there
     for file in (
         tmp_path / "clientes.csv",
         None,
-    ):  # no file is required: the customers are made there
+    ):
         with pytest.raises(UsageError, match=r"(?s)not installed.*make -C \S+ setup EXTRAS=dask"):
             Reconciling(ErpFiles(file, scheduler="tcp://127.0.0.1:9"))

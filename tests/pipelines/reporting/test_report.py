@@ -410,9 +410,8 @@ def test_without_anything_reconciled_by_this_version_there_is_no_report(
     warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, none = tmp_path / "report.html", tmp_path / "none.duckdb"
-    change(
-        warehouse, "ALTER TABLE reconciled.exceptions DROP COLUMN is_accepted"
-    )  # as in version 0.2
+    # as in version 0.2
+    change(warehouse, "ALTER TABLE reconciled.exceptions DROP COLUMN is_accepted")
     with pytest.raises(
         UsageError, match="only by another version of orderbridge\n  Run `orderbridge reconcile`"
     ):

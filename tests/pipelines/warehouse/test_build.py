@@ -275,9 +275,8 @@ def test_a_second_pull_leaves_at_once_and_names_the_first_whose_lock_dies_with_i
     with bridge(tmp_path) as made:
         made.platform.set_faults({"stall": 1.0})
         with start("run", env=made.environment(), cwd=made.folder) as first:
-            wait_for(
-                lambda: made.platform.state.requests == len(LISTS) + 1
-            )  # whoami, and a first page of each
+            # whoami, and a first page of each
+            wait_for(lambda: made.platform.state.requests == len(LISTS) + 1)
             lies = sorted(path.name for path in made.folder.rglob("*"))
             asked = made.platform.state.requests
             with pytest.raises(
@@ -406,10 +405,11 @@ def test_the_note_has_what_failed_is_private_and_follows_no_link(
         >= {**facts, "message": "the mapping is not there", "hint": "Name one."}.items()
     )
     assert (stat.S_IMODE(file.lstat().st_mode), victim.read_text()) == (0o600, "theirs")
+    # of a run that did not begin
     for place, is_noted in (
         (path, True),
         (path.with_name("other.duckdb"), False),
-    ):  # of a run that did not begin
+    ):
         assert (noted(place, UsageError("no"), run_id="") is not None) is is_noted
     for error, code, words in (
         (ValueError(SECRET), 1, "internal error in orderbridge: ValueError"),
@@ -441,11 +441,12 @@ def test_the_note_has_what_failed_is_private_and_follows_no_link(
         (ConnectionResetError(104, "reset"), 1, "internal error in orderbridge"),
         (OSError(errno.EFBIG, "File too large"), 2, "no space left"),
         (KeyboardInterrupt(143), 143, "stopped by a signal (143)"),
+        # DuckDB's of a signal
         (
             RuntimeError("Query interrupted"),
             130,
             "stopped by a signal (130)",
-        ),  # DuckDB's of a signal
+        ),
     ):
         note = noted(path, error) or {}
         assert (note["exit_code"], words in note["message"], SECRET in str(note)) == (

@@ -137,9 +137,8 @@ def test_bigquery_lists_the_tables_of_a_dataset_where_it_lies_and_gets_its_own_s
         monkeypatch.setattr(Database, "client", lambda _: nullcontext(client))
         database.replace(warehouse)
     trees = [sqlglot.parse_one(sql.replace("%s", "''"), dialect="bigquery") for sql in client.sent]
-    assert not [
-        tree for tree in trees if isinstance(tree, exp.Command)
-    ]  # what is no SQL of BigQuery
+    # what is no SQL of BigQuery
+    assert not [tree for tree in trees if isinstance(tree, exp.Command)]
     made = {f"{table.db}.{table.name}" for tree in trees for table in tree.find_all(exp.Table)}
     assert {"orderbridge_raw.customers", "orderbridge_ops._orderbridge"} <= made
     assert not [
@@ -261,9 +260,8 @@ def test_a_destination_may_have_a_name_of_its_own(
 def test_one_version_before_it_is_kept(shop: Shop, destination: ParquetFiles) -> None:
     versions = list[str]()
     destination.copy.mkdir(parents=True)
-    (destination.copy / f"{POINTER}.new").write_text(
-        '{"version": "2026'
-    )  # of a first copy that was killed
+    # of a first copy that was killed
+    (destination.copy / f"{POINTER}.new").write_text('{"version": "2026')
     for _ in range(3):
         shop.copy()
         versions.append(destination.pointer()["version"])

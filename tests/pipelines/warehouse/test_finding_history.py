@@ -79,12 +79,10 @@ def accepted(rule: str, subject: str = "", **rest: Any) -> Acceptance:
 
 def test_a_finding_is_new_once_and_is_kept_with_its_runs_when_it_is_gone(nights: Nights) -> None:
     one, two = (PHONE, "1", ""), (PHONE, "2", "")
-    assert (
-        nights.run(one, (GONE, None, "orders: total: 40 values before")) == []
-    )  # nothing was before
-    assert (
-        nights.run(one, (GONE, None, "orders: total: 41 values before")) == []
-    )  # the same but for numbers
+    # nothing was before
+    assert nights.run(one, (GONE, None, "orders: total: 40 values before")) == []
+    # the same but for numbers
+    assert nights.run(one, (GONE, None, "orders: total: 41 values before")) == []
     assert nights.run(one, two, (GONE, None, "orders: address1: 9 values before")) == [
         "new since the last run: 1 error, 1 info",
         "  error orders.values_gone: orders: address1: 9 values before",
@@ -194,10 +192,11 @@ def test_an_accepted_change_is_that_of_its_own_column() -> None:
         ("orders: total: 3", ()),
     ):  # fmt: skip
         made = Accepted([accepted("orders.form_changed", subject)], START)
+        # recorded since: it counts again
         for before, accepts in (
             (timedelta(days=1), expected),
             (timedelta(), ()),
-        ):  # recorded since: it counts again
+        ):
             found = [
                 one
                 for one in columns

@@ -54,9 +54,8 @@ def lost_document(result: ListResult) -> None:
 
 def doubled_customer(result: ListResult) -> None:
     ((path, rows),) = result.files["customers"]
-    pq.write_table(
-        pq.read_table(path).take([0, *range(rows - 1)]), path
-    )  # as many rows, one of them twice
+    # as many rows, one of them twice
+    pq.write_table(pq.read_table(path).take([0, *range(rows - 1)]), path)
 
 
 @pytest.mark.parametrize(

@@ -197,9 +197,8 @@ def test_rows_of_child_tables_have_the_times_of_their_records(
 ) -> None:
     first = orders(build, "('a', 1), ('b', 2)", "('a', 'x'), ('b', 'y')")
     merge_list(build, first, "run 1")
-    second = orders(
-        build, "('b', 'about 2'), ('c', 'about 3')", "('b', 7), ('c', 8)"
-    )  # of other types
+    # of other types
+    second = orders(build, "('b', 'about 2'), ('c', 'about 3')", "('b', 7), ('c', 8)")
     merge_list(build, second, "run 2")
     sql = (
         "SELECT {}, _run_id, _first_seen_at, _last_seen_at, _missing_since FROM raw.{} ORDER BY ALL"

@@ -226,10 +226,11 @@ def test_regulars_have_stopped_by_their_own_rhythm(build: duckdb.DuckDBPyConnect
 def test_revenue_is_by_the_price_list_at_the_time_of_the_order(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
+    # as an order
     first, moved = (
         datetime(2026, 4, 15, tzinfo=UTC),
         datetime(2026, 5, 20, 18, tzinfo=UTC),
-    )  # as an order
+    )
     insert(
         build,
         "reconciled.price_lists",

@@ -356,9 +356,8 @@ def test_a_page_that_is_no_array_breaks_the_contract(rows: bytes) -> None:
 
 def test_line_ends_between_fields_mean_nothing() -> None:
     rows = [{"id": n, "documents": [{"number": "1"}]} for n in range(9)]
-    rows += [
-        {"id": n, "firstName": "x" * 500_000} for n in range(9, 12)
-    ]  # more than a block of the parser
+    # more than a block of the parser
+    rows += [{"id": n, "firstName": "x" * 500_000} for n in range(9, 12)]
     spaced, plain = (
         [
             Page(n, json.dumps(half, indent=by).encode())

@@ -287,10 +287,11 @@ def test_a_torn_frame_ends_the_replay_and_is_cut_off(tmp_path: Path, cut: int) -
     spool.close()
     path = tmp_path / "s" / "sweep-1.pages"
     data = path.read_bytes()
+    # of an earlier version; changed
     broken = {
         0: data[:end] + b"OBS1" + data[end + 4 :],
         30: data[:-4] + b"XXXX",
-    }  # of an earlier version; changed
+    }
     path.write_bytes(broken.get(cut, data[:-cut]))
     assert kept(SpoolFolder(tmp_path / "s", {}), "page=1", "page=2") == [b"first body", None]
     assert path.stat().st_size == end
@@ -398,9 +399,8 @@ def test_the_next_run_of_a_list_has_the_pages_of_a_killed_one_and_removes_its_ro
         with run_folder(tmp_path, "orders", Run()) as (folder, spool):
             spool.mkdir()
     (folder / "rows.parquet").write_text("rows")
-    (tmp_path / "orders" / "run-gone").symlink_to(
-        "nowhere"
-    )  # as where a run has just removed its own
+    # as where a run has just removed its own
+    (tmp_path / "orders" / "run-gone").symlink_to("nowhere")
     with run_folder(tmp_path, "customers", Run()) as (_, other):
         assert (other.exists(), folder.exists()) == (False, True)
     with run_folder(tmp_path, "orders", Run()) as (_, again):

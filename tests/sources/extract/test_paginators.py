@@ -321,10 +321,11 @@ def test_a_sweep_shows_what_its_pages_show() -> None:
 @pytest.mark.parametrize(
     ("walk", "seed"),
     [
+        # some requests are capped: the last two sweeps agree on half of the list
         (
             walk_seed,
             500152,
-        ),  # some requests are capped: the last two sweeps agree on half of the list
+        ),
         (walk_seed, 713701),  # page 0 has all rows, and is rejected once
         (platform_seed, 933273),  # a cache has half of page 1, which page 0 contradicts
         (platform_seed, 936184),  # the last two sweeps have one row, the first has 22

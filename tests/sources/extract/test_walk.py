@@ -192,12 +192,10 @@ def test_a_walk_that_would_not_fail_the_same_way_again_goes_on_where_it_was(
         1000,
         resumed_pages,
     )
-    assert (
-        result.started_at < stopped_at or not resumed_pages
-    )  # `verify`: a read that began after the push
-    assert platform.requests[0]["page"] == (
-        resumed_pages or 1
-    )  # page 1, the probe of page 0, pages 2 to 4
+    # `verify`: a read that began after the push
+    assert result.started_at < stopped_at or not resumed_pages
+    # page 1, the probe of page 0, pages 2 to 4
+    assert platform.requests[0]["page"] == (resumed_pages or 1)
     platform.ids.append(9999)
     assert "9999" in ids(walked(platform, tmp_path)), "a finished walk starts anew"
 

@@ -202,9 +202,8 @@ UNUSUAL = (
 @pytest.mark.parametrize(
     ("rows", "error"),
     [
-        *(
-            ([*MANY, text], "") for text in UNUSUAL.split("|")
-        ),  # one unusual name does not refuse the other rows
+        # one unusual name does not refuse the other rows
+        *(([*MANY, text], "") for text in UNUSUAL.split("|")),
         ([*ASCII_ROWS, "L×A×H"], ""),
         # one word, however often; Turkish names
         ([*["Brontë Books", *ACCENTED_ROWS] * 9, *["Brontë Books"] * 60], ""),

@@ -424,9 +424,8 @@ def test_rejected_rows_of_a_file_of_rejects_are_restored_too(tmp_path: Path) -> 
     with pytest.raises(UsageError, match="line 3: 3 cells"):
         list(again.batches())
     (tmp_path / "whole.csv").write_text("code;'=name\n" + "'=1;a\n" * 5, "utf-8")
-    whole = UnescapedTable(
-        open_table(tmp_path / "whole.csv", ReadOptions(delimiter=";"))
-    )  # read by Arrow
+    # read by Arrow
+    whole = UnescapedTable(open_table(tmp_path / "whole.csv", ReadOptions(delimiter=";")))
     assert [row.cells for row in whole.rows()] == [("=1", "a")] * 5
     (tmp_path / "torn.csv").write_text(
         "a;b;c;d;line;words\n1;x;y;z;2;w\nGil;3;w\n3;x;y;z;5;w\n", "utf-8"

@@ -263,9 +263,8 @@ BROKEN: dict[str, Script] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_responses_are_requested_again(name: str) -> None:
-    drips = name.endswith(
-        ("drip", "drips")
-    )  # until the deadline, which a slow machine may miss again
+    # until the deadline, which a slow machine may miss again
+    drips = name.endswith(("drip", "drips"))
     http = HttpSettings(timeout_s=0.4 if drips else 20)
     with serving(BROKEN[name], OK) as server, Client("legacy", server.url, KEY, http=http) as one:
         opened, answer = one.get("/customers", check=parsed)

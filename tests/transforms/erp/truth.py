@@ -170,9 +170,8 @@ def _side(chance: random.Random, person: Row) -> Row:
         elif luck > 0.985:
             row[field] = _typo(chance, value)
         elif field in ("phone", "fiscal_address", "email") and luck > 0.94:
-            row[field] = (
-                f"{chance.randrange(10**6)}.{value}" if field == "email" else value[::-1]
-            )  # an old one
+            # an old one
+            row[field] = f"{chance.randrange(10**6)}.{value}" if field == "email" else value[::-1]
         else:
             row[field] = _otherwise(chance, field, value)
     return row
