@@ -139,6 +139,8 @@ class CustomerIndex:
         name: str,
         notation: CustomerNotation | None = None,
         counts: Column[Any] | None = None,
+        *,
+        is_assumed: bool = False,
     ) -> CustomerMatch:
         """Reads a column as ids or as ERP codes, whichever more of its values are.
 
@@ -148,8 +150,8 @@ class CustomerIndex:
         `notation` is how it is read whatever its values are, and `counts` how many rows have each value; None: one.
         E-mail addresses are read like codes.
 
-        A code without its zeros, such as `21` for `00021`, counts as a code where a person said that they are codes.
-        Otherwise it only puts ids in doubt.
+        A code without its zeros, such as `21` for `00021`, counts as a code where a person said that they are codes:
+        not where `notation` is only assumed. Without a notation it puts ids in doubt.
         """
         if counts is None:
             counts = constant(1, values.index, BIGINT)
@@ -170,7 +172,8 @@ class CustomerIndex:
         by_any_code = by_code.fillna(look_up(values, self.bare_codes, "code")["customer_id"])
         bare = _number(by_any_code.notna() | is_shared, counts) - codes
         is_bare_instead_of_ids = not is_by_code and ids < hits_min <= codes + bare
-        if notation == "codes" or (notation is None and is_bare_instead_of_ids):
+        is_said = notation == "codes" and not is_assumed
+        if is_said or (notation is None and is_bare_instead_of_ids):
             by_code = by_any_code
             codes += bare
         else:

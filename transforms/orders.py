@@ -139,7 +139,8 @@ def order_customers(
     stated about the others: null.
     """
     answer = answer_about(answer, name)
-    match = index.match(texts_of(values), name, _notation(answer), counts)
+    is_assumed = answer is not None and answer.is_assumption
+    match = index.match(texts_of(values), name, _notation(answer), counts, is_assumed=is_assumed)
     notation = _notation_question(match, name, answer)
     named = match.named
     known = match.customer_id

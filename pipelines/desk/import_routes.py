@@ -223,9 +223,9 @@ class ImportRoutes:
         self._start(one)
         return self._pages.see(f"/import/{one.name}")
 
-    def _start(self, one: DeskImport, *options: str) -> None:
-        """Starts the command of an import; its workbook is in the language of the pages."""
-        one.start("--lang", self._texts.language, *options)
+    def _start(self, one: DeskImport) -> None:
+        """Starts the command of an import, which sends nothing; its workbook is in the language of the pages."""
+        one.start("--lang", self._texts.language)
 
     def _give(self, one: DeskImport, answers: Mapping[str, str]) -> str:
         """Gives answers by a command, all or none. Returns why they are not possible; empty where they are kept."""
@@ -263,7 +263,7 @@ class ImportRoutes:
         typed = _SEPARATORS.sub("", field(request.state.form, "number"))
         if agreement["environment"] == "production" and typed != str(agreement["operations"]):
             return self._import_page(one, self._texts("send.number"))
-        self._start(one, *agreement["arguments"])
+        one.send("--lang", self._texts.language, *agreement["arguments"])
         return self._pages.see(f"/import/{one.name}")
 
     def correct_import(self, request: Request) -> Response:

@@ -127,10 +127,20 @@ class DeskImport:
         with disk_errors(self.folder, _HINT):
             write_private(self.folder / _OPTIONS, json.dumps(kept).encode())
 
+    def send(self, *options: str) -> None:
+        """Starts the command with the agreement of a person, and keeps that there was one. Raises UsageError."""
+        self.choose(agreed="yes")
+        self.start(*options)
+
+    @property
+    def _may_have_sent(self) -> bool:
+        """Whether a request may have been sent: one that was interrupted leaves no result that says so."""
+        return "agreed" in self._options or _has_requests(self.result)
+
     @property
     def is_removable(self) -> bool:
         """Whether nothing was sent, so that the file can be forgotten."""
-        return not self.job.is_running and not _has_requests(self.result)
+        return not self.job.is_running and not self._may_have_sent
 
     def remove(self) -> None:
         """Forgets the file. Raises UsageError."""
@@ -160,9 +170,8 @@ class DeskImport:
             return "running"
         if not self.job.was_started:
             return "new"
-        result = self.result
-        state = result.get("state", "lost")
-        is_empty = state == "sent" and not _has_requests(result)
+        state = self.result.get("state", "lost")
+        is_empty = state == "sent" and not self._may_have_sent
         return cast("State", "nothing" if is_empty else state)
 
     @property

@@ -52,6 +52,9 @@ def test_codes_without_their_zeros_put_ids_in_doubt_and_are_codes_where_a_person
     assert answered.customer_id.tolist() == ids
     assert not answered.is_contradicted
 
+    # what was only assumed takes no other code for one
+    assert index.match(values, "kd_nr", "codes", is_assumed=True).customer_id.isna().all()
+
     # who has said that they are ids is not asked again
     assert not index.match(values, "kd_nr", "ids").is_contradicted
 

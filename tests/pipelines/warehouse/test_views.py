@@ -350,7 +350,7 @@ def test_a_month_has_its_cancelled_orders_and_its_revenue_without_tax_where_that
     build: duckdb.DuckDBPyConnection,
 ) -> None:
     may, june = date(2026, 5, 3), date(2026, 6, 3)
-    taxed: dict[str, Any] = {"total": Decimal(118), "tax_in_total": Decimal(18)}
+    taxed: dict[str, Any] = {"total": Decimal(118), "charges_in_total": Decimal(18)}
     insert(build, "reconciled.orders", order("a", june, **taxed), order("b", may))
     insert(build, "reconciled.orders", order("c", june, is_cancelled=True, **taxed))
     found = "SELECT revenue, net_revenue, cancelled_orders FROM bi.revenue_by_month ORDER BY month"
