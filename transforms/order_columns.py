@@ -13,6 +13,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final, Literal, Protocol
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 from orderbridge.transforms.cancelled import STATUSES_MAX
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.currencies import CURRENCIES
-from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
+from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, Ints, array, column
 from orderbridge.transforms.keys import clean_text
 from orderbridge.transforms.numbers import COMMA, POINT, Notation, NotationEvidence, plain_numbers
 
@@ -114,14 +115,18 @@ class AmountEvidence:
         if array(values).type != TEXT:
             self.certain += int(money(values, self).count())
             return
-        texts = texts_of(values)
-        for examined in (texts, *([] if others is None else [texts_of(others)])):
-            self._evidence.add(array(examined))
+        # each distinct text is read once, in up to three ways
+        found = pc.value_counts(array(texts_of(values).dropna()))
+        texts = column(found.field("values"))
+        rows = found.field("counts").to_numpy()
+        self._evidence.add(array(texts))
+        if others is not None:
+            self._evidence.add(pc.unique(array(texts_of(others))))
         is_either = has_form(texts, _THOUSANDS_OR_DECIMALS)
-        self.either += int(is_either.sum())
-        self.certain += int(_amounts(texts.mask(is_either)).count())
+        self.either += _number_of(is_either, rows)
+        self.certain += _number_of(_amounts(texts.mask(is_either)).notna(), rows)
         for notation in (COMMA, POINT):
-            self.written[notation] += int(_amounts(_plain(texts, notation)).count())
+            self.written[notation] += _number_of(_amounts(_plain(texts, notation)).notna(), rows)
 
     @property
     def notation(self) -> Notation | None:
@@ -239,6 +244,11 @@ def texts_of(values: Column[Any]) -> Column[Any]:
         whole = pc.if_else(is_whole, plain, None).cast(BIGINT).cast(TEXT)
         return column(pc.coalesce(whole, plain.cast(TEXT)), values.index)
     return clean_text(column(plain.cast(TEXT), values.index))
+
+
+def _number_of(where: Column[Any], rows: Ints) -> int:
+    """How many rows have the texts for which this holds."""
+    return int(rows[where.to_numpy(np.bool_)].sum())
 
 
 def has_form(texts: Column[Any], pattern: str) -> Column[Any]:
