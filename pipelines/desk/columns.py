@@ -133,6 +133,16 @@ def column_answers(reading: FileReading, chosen: Mapping[str, str]) -> dict[str,
     return answers
 
 
+def changed_columns(reading: FileReading, chosen: Mapping[str, str]) -> dict[str, str]:
+    """The fields that a person has changed, by question: what the page proposes is no choice yet."""
+    changed: dict[str, str] = {}
+    for column in reading.columns:
+        choice = chosen.get(column.question, KEEP)
+        if choice not in (KEEP, _shown(column)):
+            changed[column.question] = choice
+    return changed
+
+
 def columns_of_one_field(
     reading: FileReading, chosen: Mapping[str, str]
 ) -> tuple[str, Sequence[str]] | None:
@@ -156,13 +166,17 @@ def _current(column: ReadColumn) -> str:
     return IGNORE
 
 
+def _shown(column: ReadColumn) -> str:
+    """The choice that the page begins with."""
+    return (column.guess or KEEP) if column.state == "asked" else _current(column)
+
+
 def _row(column: ReadColumn, texts: Texts) -> ColumnRow:
-    is_asked = column.state == "asked"
     return ColumnRow(
         name=column.name,
         question=column.question,
         state=column.state,
-        chosen=(column.guess or KEEP) if is_asked else _current(column),
+        chosen=_shown(column),
         paths=column.fields,
         samples=[_sample(cell, texts) for cell in column.samples if cell.text.strip()][:_SAMPLES],
         rivals=column.rivals,

@@ -17,7 +17,7 @@ from orderbridge.pipelines.desk.imports import (
     import_row,
     sent_corrections,
 )
-from orderbridge.pipelines.desk.plans import Document, PlanPage, plan_page
+from orderbridge.pipelines.desk.plans import Document, PlanPage, lines_to_confirm, plan_page
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
 from orderbridge.pipelines.desk.texts import Texts
@@ -53,6 +53,7 @@ class ImportPage:
         shown: what names the plan that the page shows; a confirmation is for it alone.
         corrections: the imports of its corrected lines.
         parent: the import whose rejected lines it corrects.
+        unsent: lines of that one that wait for their confirmation.
     """
 
     row: ImportRow
@@ -61,6 +62,7 @@ class ImportPage:
     questions: Sequence[Asked]
     corrections: Sequence[ImportRow]
     parent: ImportRow | None
+    unsent: int
     shown: str
     is_removable: bool
 
@@ -91,14 +93,15 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     """The page of an import that was started."""
     document = one.result
     questions = document.get("questions") or ()
-    parent = import_row(DeskImport(one.root), texts) if one.is_correction else None
+    first = DeskImport(one.root) if one.is_correction else None
     return ImportPage(
         row=import_row(one, texts),
         progress=progress_of(one.job, texts),
         plan=plan_page(document, texts, sent_corrections(one)),
         questions=[_asked(each, texts) for each in questions if each.get("topic") != _COLUMN_TOPIC],
         corrections=[import_row(each, texts) for each in corrections(one)],
-        parent=parent,
+        parent=import_row(first, texts) if first is not None else None,
+        unsent=lines_to_confirm(first.result) if first is not None else 0,
         shown=shown_plan(document),
         is_removable=one.is_removable,
     )
@@ -132,7 +135,8 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         error = [problem.message, problem.hint]
     if page is not None and chosen:
         rows = [replace(row, chosen=chosen.get(row.question, row.chosen)) for row in page.rows]
-        page = replace(page, rows=rows)
+        missing = [field for field in page.missing if field.path not in chosen.values()]
+        page = replace(page, rows=rows, missing=missing)
     needs_ids = KINDS[one.kind].is_update or bool(page is not None and page.missing)
     return ColumnsView(
         row=import_row(one, texts),

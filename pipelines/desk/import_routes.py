@@ -24,6 +24,7 @@ from starlette.routing import Route
 from orderbridge.pipelines.desk.columns import (
     DELIMITERS,
     ENCODINGS,
+    changed_columns,
     column_answers,
     columns_of_one_field,
 )
@@ -51,7 +52,7 @@ from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.plans import corrections_of
 from orderbridge.pipelines.desk.progress import progress_of
-from orderbridge.pipelines.import_file.reading import read_columns
+from orderbridge.pipelines.import_file.reading import FileReading, read_columns
 from orderbridge.pipelines.plan.model import MAPPING_FILE
 from orderbridge.sources.disk import write_private
 from orderbridge.sources.kinds import KindName
@@ -189,25 +190,51 @@ class ImportRoutes:
     def answer_columns(self, request: Request) -> Response:
         """Answers for the columns whose field was chosen, then looks at the file."""
         one = self._import(request)
-        form: FormData = request.state.form
-        chosen = {name.removeprefix(_COLUMN): path for name, path in named(form, _COLUMN).items()}
+        chosen = _chosen_fields(request)
+        reading = self._reading(one)
+        refused = self._keep_columns(one, reading, chosen, column_answers(reading, chosen))
+        if refused is not None:
+            return refused
+        self._start(one)
+        return self._pages.see(f"/import/{one.name}")
+
+    def _keep_changed_columns(self, one: DeskImport, request: Request) -> Response | None:
+        """Keeps the fields that were changed on the page of columns before another button was pressed there."""
+        chosen = _chosen_fields(request)
+        if not chosen:  # the page of a file that cannot be read has no columns
+            return None
+        reading = self._reading(one)
+        changed = changed_columns(reading, chosen)
+        return self._keep_columns(one, reading, changed, changed)
+
+    def _reading(self, one: DeskImport) -> FileReading:
+        """How the file of an import is read."""
         with self._reads():
-            reading = read_columns(one.kind, one.file, one.read_options, one.lookups)
+            return read_columns(one.kind, one.file, one.read_options, one.lookups)
+
+    def _keep_columns(
+        self,
+        one: DeskImport,
+        reading: FileReading,
+        chosen: Mapping[str, str],
+        answers: Mapping[str, str],
+    ) -> Response | None:
+        """Gives the answers for columns; the page again where what was chosen is not possible."""
         if twice := columns_of_one_field(reading, chosen):
             path, names = twice
             error = self._texts(
                 "columns.twice", columns=", ".join(names), field=self._texts.field(path)
             )
             return self._columns(one, error, chosen, marked=names)
-        error = self._give(one, column_answers(reading, chosen))
-        if error:
-            return self._columns(one, error, chosen)
-        self._start(one)
-        return self._pages.see(f"/import/{one.name}")
+        error = self._give(one, answers)
+        return self._columns(one, error, chosen) if error else None
 
     def read_again(self, request: Request) -> Response:
         """Reads the file as it was chosen: its sheet, its encoding, its delimiter."""
         one = self._import(request)
+        refused = self._keep_changed_columns(one, request)
+        if refused is not None:
+            return refused
         one.choose(**{name: field(request.state.form, name) for name in READ_AS})
         self._start(one)
         return self._pages.see(f"/import/{one.name}?step=columns")
@@ -241,7 +268,10 @@ class ImportRoutes:
         one = self._import(request)
         file = dropped_file(request.state.form)
         if file is None or not file.size:
-            return self._columns(one, self._texts("upload.no_file"))
+            return self._columns(one, self._texts("upload.no_file"), _chosen_fields(request))
+        refused = self._keep_changed_columns(one, request)
+        if refused is not None:
+            return refused
         keep_file(one.lookups_folder, file.filename or "", file.file)
         self._start(one)
         return self._pages.see(f"/import/{one.name}")
@@ -293,3 +323,9 @@ class ImportRoutes:
         if one is None:
             raise HTTPException(HTTPStatus.NOT_FOUND)
         return one
+
+
+def _chosen_fields(request: Request) -> dict[str, str]:
+    """The fields that a form has for columns, by the question of the column."""
+    form: FormData = request.state.form
+    return {name.removeprefix(_COLUMN): path for name, path in named(form, _COLUMN).items()}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Final, cast
 
 from orderbridge.pipelines.desk.link import Link
@@ -150,6 +151,7 @@ class PlanPage:
     Attributes:
         failing_columns: for which every line is rejected; empty: there are none.
         corrected: lines that were corrected and sent apart.
+        passwords: the folder of the file with the new ones; empty: there are none.
     """
 
     lines: int
@@ -182,6 +184,8 @@ def plan_page(
     error = _part(document, "error")
     rows = _rows(changes, "changes")[:ROWS_MAX]
     corrections = corrections_of(document, texts, corrected)
+    failing_columns = _failing_columns(document)
+    is_corrected = bool(corrected) and not corrections.rows
     return PlanPage(
         lines=changes.get("lines", 0),
         counts=_counts(counts, texts),
@@ -189,16 +193,16 @@ def plan_page(
         changes=[*_changes(rows, texts)],
         differences=[_difference(one, texts) for one in _rows(changes, "differences")[:ROWS_MAX]],
         reasons=[_reason(one, texts) for one in _rows(changes, "reasons")],
-        failing_columns=_failing_columns(document),
+        failing_columns=failing_columns,
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
         notes=[_note(str(note), texts) for note in _rows(changes, "notes")],
         corrections=corrections,
         corrected=len(corrected),
         agreement=_agreement(document.get("agreement"), counts),
-        next=_next_steps(document, texts, is_corrected=bool(corrected) and not corrections.rows),
+        next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
         results=_counts(_results(_part(document, "push")), texts),
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
-        passwords=_path(files, "passwords"),
+        passwords=_folder_of(_path(files, "passwords")),
         workbook=_path(files, "workbook"),
         error=[str(error[key]) for key in ("message", "hint") if error.get(key)],
     )
@@ -216,6 +220,10 @@ def _rows(document: Document, name: str) -> Sequence[Any]:
 
 def _path(files: Document, name: str) -> str:
     return str(files.get(name) or "")
+
+
+def _folder_of(path: str) -> str:
+    return str(PurePath(path).parent) if path else ""
 
 
 def corrections_of(
@@ -398,7 +406,7 @@ def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | N
         return None
     return Agreement(
         operations=one["operations"],
-        lines=sum(counts.get(outcome) or 0 for outcome in _SENT),
+        lines=_lines_to_send(counts),
         is_production=one["environment"] == "production",
         host=str(one["host"]),
         messages=one.get("messages") or 0,
@@ -406,10 +414,20 @@ def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | N
     )
 
 
-def _next_steps(document: Document, texts: Texts, *, is_corrected: bool) -> list[Link]:
-    """What to do; nothing is left to correct where all was corrected and sent."""
+def lines_to_confirm(document: Document) -> int:
+    """Lines of an import that are sent once a person confirms it; none where it waits for nothing."""
+    is_waiting = document.get("agreement") is not None
+    return _lines_to_send(_part(_part(document, "changes"), "counts")) if is_waiting else 0
+
+
+def _lines_to_send(counts: Mapping[str, int]) -> int:
+    return sum(counts.get(outcome) or 0 for outcome in _SENT)
+
+
+def _next_steps(document: Document, texts: Texts, *, corrects: bool) -> list[Link]:
+    """What to do; `corrects`: correcting single lines is one of it."""
     steps = _rows(document, "next")
-    return [_next(one, texts) for one in steps if not (is_corrected and one["action"] == "correct")]
+    return [_next(one, texts) for one in steps if corrects or one["action"] != "correct"]
 
 
 def _next(one: Document, texts: Texts) -> Link:

@@ -171,6 +171,28 @@ def _read(path: Path) -> BegunImport | None:
     return None
 
 
+def _other_readings(begun: BegunImport) -> list[BegunImport]:
+    """The same file, begun with another encoding or delimiter."""
+    return [
+        one
+        for one in begun_imports()
+        if (one.kind, one.file, one.sheet) == (begun.kind, begun.file, begun.sheet)
+        and (one.encoding, one.delimiter) != (begun.encoding, begun.delimiter)
+        and one.id != begun.id
+    ]
+
+
+def _answers_of_columns(read: BegunImport, begun: BegunImport) -> dict[str, GivenFileAnswer]:
+    """The answers about columns of another reading of a file, by the keys that these columns have now.
+
+    Another encoding writes their names otherwise, in the same order; another delimiter makes others of them.
+    """
+    is_same_row = len(read.columns) == len(begun.columns)
+    now = begun.columns if is_same_row else read.columns
+    keys = {f"column/{old}": f"column/{new}" for old, new in zip(read.columns, now, strict=True)}
+    return {keys[key]: answer for key, answer in read.answers.items() if key in keys}
+
+
 @dataclass(slots=True)
 class Interview:
     """The questions of one import: each is asked once, and answers that were given before count first.
@@ -208,6 +230,11 @@ class Interview:
         before = _read(begun.path)
         if before is not None:
             begun.answers = before.answers
+        for other in _other_readings(begun):
+            for key, answer in _answers_of_columns(other, begun).items():
+                known = begun.answers.get(key)
+                if known is None or known.at < answer.at:
+                    begun.answers[key] = answer
         return cls(begun, person)
 
     def ask(self, questions: Sequence[FileQuestion]) -> dict[str, str]:
@@ -245,6 +272,8 @@ class Interview:
     def end(self, *, is_sent: bool) -> None:
         """Forgets what was asked. Where no line was fit to be sent, its columns can still be answered."""
         if is_sent:
+            for other in _other_readings(self.begun):
+                other.forget()
             self.begun.forget()
             return
         self.begun.answers = {}

@@ -307,6 +307,20 @@ def _with_lookup(
     return replace(proposed, lookups=(found.lookup,)) if answer == YES else proposed
 
 
+def with_agreed_lookup(
+    file: Path,
+    table: SourceTable,
+    proposed: ColumnMapping,
+    lookups: Collection[Path],
+    interview: Interview,
+) -> ColumnMapping:
+    """The mapping with the lookup to which a person has agreed; nothing is asked. Raises UsageError."""
+    agreed = interview.begun.answers.get("lookup")
+    if agreed is None or agreed.value != YES:
+        return proposed
+    return _with_lookup(file, table, proposed, lookups, interview)
+
+
 def keep_mapping(mapping: ColumnMapping) -> Path:
     """Writes a mapping to the folder of mappings, under the first free name. Raises UsageError."""
     with _new_path(mapping.kind) as path:

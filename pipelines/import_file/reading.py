@@ -22,6 +22,7 @@ from orderbridge.pipelines.import_file.mappings import (
     column_questions,
     find_mapping,
     shown_cells,
+    with_agreed_lookup,
     with_answers,
 )
 from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
@@ -135,6 +136,8 @@ def read_columns(
     cells = sample(table)
     mapping = kept or propose(own_columns(table), kind, conflicts="leave", samples=cells)
     mapping = with_answers(mapping, interview.columns)
+    if kept is None:
+        mapping = with_agreed_lookup(file, table, mapping, lookups, interview)
     return FileReading(
         import_id=interview.begun.id,
         mapping=path,

@@ -1,4 +1,4 @@
-// The only script: a part of a page that is fetched each second, files that are dropped, forms that are sent once.
+// The only script: a part of a page that is fetched each second, files that are dropped, forms that are sent once, copies.
 "use strict";
 
 async function refresh(part) {
@@ -26,6 +26,14 @@ document.querySelectorAll("[data-drop]").forEach((area) => {
 document.querySelectorAll("form").forEach((form) => form.addEventListener("submit", () => {
   setTimeout(() => form.querySelectorAll("button").forEach((button) => { button.disabled = true; }));
 }));
+document.querySelectorAll("[data-copy]").forEach((button) => {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = button.dataset.copied;
+  });
+});
+
 addEventListener("pageshow", (event) => {
   if (event.persisted) { document.querySelectorAll("button").forEach((button) => { button.disabled = false; }); }
 });

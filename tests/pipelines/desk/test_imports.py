@@ -89,6 +89,8 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     assert correction == f"{path}.2"
     corrected = seen_at_its_end(desk, correction)
     assert "Send one line" in corrected
+    assert "5 lines of clientes.csv are not sent yet" in corrected
+    assert "In either order" in page
 
     # a corrected line that is wrong again can be corrected again
     wrong = desk.post(f"{path}/correct", **{**cells, "cell:8:3": "mal@example"})
@@ -101,10 +103,13 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     assert "Send one line" in seen_at_its_end(desk, left)
     assert desk.post(f"{left}/remove").status_code == 303
 
-    page = send(desk, path, page)
+    after = send(desk, correction, corrected)
+    assert "5 lines of clientes.csv are not sent yet" in after
+    assert f'class="button" href="{desk.base}{path}#send"' in after
+    page = send(desk, path, desk.get(path).text)
     assert "clientes.csv</bdi>" in page
     assert ">sent<" in page
-    send(desk, correction, corrected)
+    assert "not sent yet" not in desk.get(correction).text
     page = desk.get(path).text
     assert "One of the rejected lines was corrected and sent apart" in page
     assert set(re.findall(r'name="cell:([0-9]+):', page)) == {"8"}, "not to be sent twice"
@@ -120,9 +125,10 @@ def test_passwords_are_in_the_file_that_the_page_names_and_on_no_page(
 ) -> None:
     path, page = planned(desk)
     page = send(desk, path, page)
-    found = re.search(r"<code>([^<]+passwords\.csv)</code>", page)
+    found = re.search(r"passwords.csv.*in the folder.*<code>([^<]+)</code>", page)
     assert found is not None
-    file = Path(found[1])
+    assert f'data-copy="{found[1]}"' in page
+    file = Path(found[1]) / "passwords.csv"
     assert file.stat().st_mode & 0o777 == 0o600
     passwords = [line.split(";")[-1].split(",")[-1] for line in file.read_text().splitlines()[1:]]
     assert len(passwords) == 5
@@ -309,6 +315,68 @@ def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     assert "product 1, variant 1001" in page
 
 
+def test_a_column_that_a_person_left_out_stays_so_with_a_second_file(desk: Browser) -> None:
+    articles = (
+        "Artículo;Referencia;Precio;Xyz\r\nAzúcar rubia;A-38;19,99;a\r\nAceite;A-39;7,50;b\r\n"
+    )
+    ids = b"productId;variantId;sku\r\n1;1001;A-38\r\n1;1002;A-39\r\n"
+    path = drop(desk, articles.encode(), "articulos.csv", "variants")
+    page = seen_at_its_end(desk, path)
+    columns = columns_of(page)
+    (article,) = [name for name in columns if name.endswith("/Artículo")]
+    (asked,) = [name for name in columns if name.endswith("/Xyz")]
+    assert columns[article] not in ("", "ignore"), "it is proposed as something"
+    assert _form_of(page, "/lookup") == _form_of(page, "/columns")
+
+    chosen = {**columns, article: "ignore"}
+    added = desk.post(f"{path}/lookup", files={"file": ("ids.csv", ids)}, **chosen)
+    assert added.status_code == 303, added.text
+    page = seen_at_its_end(desk, path)
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/lookup)"', unquote(page)))
+    desk.post(f"{path}/answers", **{question: "yes"})
+    page = seen_at_its_end(desk, path)
+    kept = columns_of(page)
+    assert kept[article] == "ignore"
+    assert kept[asked] == "", "what nobody has chosen is asked still"
+    assert "which is required" not in page, "the second file fills the ids"
+    desk.post(f"{path}/columns", **{**kept, asked: "ignore"})
+    page = seen_at_its_end(desk, path)
+    assert "<b>2</b> are changed" in page
+    assert "Azúcar rubia" not in page
+
+
+def _form_of(page: str, action: str) -> int:
+    """Where the form begins that has a button for an action."""
+    return page.rindex("<form", 0, page.index(f'{action}"'))
+
+
+def test_a_column_that_a_person_chose_stays_so_with_another_encoding_and_delimiter(
+    desk: Browser,
+) -> None:
+    content = "Código;Nombre;Dirección;Correo\n070000;Ana;Peña 1;a@example.com\n".encode("cp850")
+    path = drop(desk, content)
+    seen_at_its_end(desk, path)
+
+    def read_as(encoding: str, delimiter: str, chosen: dict[str, str]) -> dict[str, str]:
+        read = desk.post(f"{path}/reading", encoding=encoding, delimiter=delimiter, **chosen)
+        assert read.status_code == 303, read.text
+        seen_at_its_end(desk, path)
+        return columns_of(desk.get(path, params={"step": "columns"}).text)
+
+    columns = read_as("cp1252", ";", {})
+    (address,) = [name for name in columns if "/Direcci" in name]
+    (name,) = [name for name in columns if name.endswith("/Nombre")]
+    company = "documents[0].fiscalName"
+    columns |= {address: "ignore", name: company}
+    for reading in (("cp850", ";"), ("cp850", ""), ("cp1252", ";")):
+        columns = read_as(*reading, columns)
+        by_name = {name.rpartition("/")[2]: path for name, path in columns.items()}
+        assert by_name["Nombre"] == company
+        assert by_name.get("Dirección", by_name.get("Direcci¢n")) == "ignore"
+    page = desk.get(path, params={"step": "columns"}).text
+    assert "Direcci¢n" in page
+
+
 def test_a_command_that_could_not_begin_says_why(
     desk: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -475,6 +543,7 @@ def test_a_file_that_fails_by_one_column_says_so_and_the_column_can_be_left_out(
     page = seen_at_its_end(desk, path)
     assert ">nothing to send<" in page
     assert "because of the same column: Tarifa" in page
+    assert "Correct the rejected lines" not in page, "the column is to be changed, not the lines"
     assert "more are in the workbook" not in page, "lines are counted, not their reasons"
     both = re.search(r'<td class="n">4</td><td class="why">(.*?)</td>', page)
     assert both is not None
