@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import quote
 
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.desk.zones import offered_zones
 from orderbridge.pipelines.questions.findings import NOT_FINE
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.pairs import PREFIX as PAIR
@@ -19,8 +20,11 @@ from orderbridge.pipelines.questions.pairs import pair_of
 from orderbridge.pipelines.questions.writes import PREFIX as WRITE
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.reviews import doubtful_pairs
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import reconcile_settings
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.questions import Choice, table_of, table_text
+from orderbridge.transforms.value_questions import TIMEZONE
 
 SHOWN_MAX: Final = 100
 """Questions of a kind that are listed; the others are counted."""
@@ -176,7 +180,8 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
         text=asked_text(question, texts),
         language=text_language(question, texts),
         state_words=texts(f"state.{question.state}"),
-        choices=[_choice(question, one, texts) for one in possible[:_CHOICES_MAX]],
+        choices=[_choice(question, one, texts) for one in possible[:_CHOICES_MAX]]
+        + _more_zones(question, texts),
         hidden=max(0, len(possible) - _CHOICES_MAX),
         table=_table(question) if is_table else (),
         classes=classes,
@@ -203,6 +208,18 @@ def _held_up(name: str, texts: Texts) -> str:
 def table_answer(rows: Iterable[tuple[str, str]]) -> str:
     """The answer that a table of values and classes makes; values without a class are left out."""
     return table_text({value: chosen for value, chosen in rows if chosen})
+
+
+def refused_words(question: str, value: str, texts: Texts) -> str:
+    """Why a value is no answer, in words of the page; empty where it is one, or the page has no words for it."""
+    setting = SETTINGS.get(question)
+    if setting is None:
+        return ""
+    try:
+        setting.checked(value)
+    except UsageError:
+        return texts.or_own(f"refused.{question}", "", value=value)
+    return ""
 
 
 def asked_text(one: AskedQuestion, texts: Texts) -> str:
@@ -245,6 +262,15 @@ def _choice(question: AskedQuestion, choice: Choice, texts: Texts) -> ChoiceRow:
 def answer_label(question: str, value: str, texts: Texts) -> str:
     """An answer in words: those of the question, or of each question that has it; else as it is typed."""
     return texts.or_own(f"answer.{question}.{value}", texts.or_own(f"answer.{value}", value))
+
+
+def _more_zones(question: AskedQuestion, texts: Texts) -> list[ChoiceRow]:
+    """The zones of this machine and of the country, which a list cannot show by itself."""
+    if question.id != TIMEZONE:
+        return []
+    known = {one.value for one in question.choices}
+    zones = offered_zones(reconcile_settings().country)
+    return [_choice(question, Choice(zone, ""), texts) for zone in zones if zone not in known]
 
 
 def _parts(choice: Choice) -> list[str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, cast
 from urllib.parse import quote
 
@@ -32,9 +33,11 @@ from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import progress_of
 from orderbridge.pipelines.desk.questions import (
+    QuestionRow,
     question_groups,
     question_page,
     question_rows,
+    refused_words,
     table_answer,
 )
 from orderbridge.pipelines.questions.questions import asked_questions, find_question
@@ -46,6 +49,7 @@ from orderbridge.sources.settings import warehouse_path
 RUN: Final = ("run", "--log", "json")
 _STATIC: Final = {"desk.css": "text/css", "desk.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _REPORT_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
+_REPORT_FILE: Final = "report.html"
 _VALUE: Final = "value:"
 """What the name of a field begins with that has the class of one value of a table."""
 
@@ -74,6 +78,7 @@ class Desk:
             *ImportRoutes(self._pages, self._reads).routes(),
             Route("/report", self._reads()(self.report)),
             Route("/report/page", self._reads()(self.report_page)),
+            Route("/report/file", self._reads()(self.report_file)),
             Route("/static/{name}", self.static),
         ]
         handlers = {
@@ -117,7 +122,7 @@ class Desk:
             "questions",
             groups=question_groups([row for row in rows if row.state != "answered"]),
             answered=[row for row in rows if row.state == "answered"],
-            done=request.query_params.get("done", ""),
+            done=_text_of(rows, request.query_params.get("done", "")),
             tab="questions",
         )
 
@@ -135,6 +140,9 @@ class Desk:
             value = _answer_of(form)
             if not value:
                 return self._question(question, error=self._texts("question.no_value"))
+            refused = refused_words(question, value, self._texts)
+            if refused:
+                return self._question(question, error=refused, typed=field(form, "other"))
             given = {"question": question, "answer": value, "why": field(form, "why")}
             done = run_short(["answer", "--from", "-"], json.dumps([given]))
         if done.code:
@@ -155,12 +163,19 @@ class Desk:
 
     def report_page(self, request: Request) -> Response:
         """The page that `orderbridge report` writes, made anew. It has its styles inside, and no script."""
+        return self._report()
+
+    def report_file(self, request: Request) -> Response:
+        """That page as a file to keep or send."""
+        return self._report({"Content-Disposition": f'attachment; filename="{_REPORT_FILE}"'})
+
+    def _report(self, headers: Mapping[str, str] = MappingProxyType({})) -> Response:
         from orderbridge.pipelines.reporting.report import page
         from orderbridge.pipelines.reporting.report_data import read_report_data
 
         with open_warehouse() as warehouse:
             text = page(read_report_data(warehouse), self._texts.language)
-        return HTMLResponse(text, headers={"Content-Security-Policy": _REPORT_POLICY})
+        return HTMLResponse(text, headers={"Content-Security-Policy": _REPORT_POLICY, **headers})
 
     def static(self, request: Request) -> Response:
         """The style sheet, the script and the icon."""
@@ -190,6 +205,11 @@ class Desk:
             hint = self._texts("error.where")
         status = HTTPStatus.INTERNAL_SERVER_ERROR
         return self._pages.page("error", status, code="error.other", message=message, hint=hint)
+
+
+def _text_of(rows: Sequence[QuestionRow], question: str) -> str:
+    """What a question asks; its id where it is there no more."""
+    return next((row.text for row in rows if row.id == question), question)
 
 
 def _has_report() -> bool:

@@ -44,11 +44,24 @@ dataset: Final = _text(
     "a valid prefix for dataset names",
     "Use up to 40 lower-case letters, digits and underscores, starting with a letter.",
 )
-time_zone: Final = _text(
-    lambda zone: zone in available_timezones(),
-    "a known time zone",
-    "Use an IANA name, such as Europe/Madrid or UTC.",
-)
+
+
+def time_zone(name: str, value: object) -> str:
+    """The IANA name of a zone: as it is written, or of the only zone that is so called or ends with it."""
+    zones = available_timezones()
+    if isinstance(value, str) and value in zones:
+        return value
+    typed = str(value).strip().replace(" ", "_").casefold()
+    same = [zone for zone in zones if zone.casefold() == typed]
+    ending = [zone for zone in zones if zone.casefold().endswith(f"/{typed}")]
+    for found in (same, ending):
+        if len(found) == 1:
+            return found[0]
+    raise UsageError(
+        f"{name} is not a known time zone", "Use an IANA name, such as Europe/Madrid or UTC."
+    )
+
+
 country: Final = _text(
     re.compile(r"[A-Z]{2}").fullmatch,
     "a country code",

@@ -70,7 +70,7 @@ def test_init_asks_for_time_zone_and_country_until_they_are_valid_or_left_out(
     project: Path,
 ) -> None:
     shop = ("https://shop.example", "k-1", "production", "email", "")
-    done = ask(*shop, "Lima", "America/Lima", "")
+    done = ask(*shop, "Mars", "America/Lima", "")
     assert done.exception is None
     document = tomllib.loads((project / ".dlt/secrets.toml").read_text("utf-8"))
     assert document["reconcile"] == {"timezone": "America/Lima"}

@@ -20,7 +20,7 @@ import pytest
 from orderbridge.pipelines.desk import jobs
 from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
-from orderbridge.pipelines.desk.progress import progress_of
+from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import (
     ChoiceRow,
     Pair,
@@ -170,8 +170,12 @@ def test_a_question_is_answered_and_the_answer_is_seen_at_once_but_not_in_the_pr
     answers = (shop_desk.folder / ".dlt" / "answers.toml").read_text()
     assert "America/Lima" in answers
     assert "the shop" in answers
-    page = shop_desk.get("/questions").text
+    page = shop_desk.get(response.headers["location"].removeprefix(shop_desk.base)).text
     assert "Answered before: 1" in page
+    notice = re.search(r'<p class="notice good" role="status">(.*?)</p>', page)
+    assert notice is not None
+    assert "Which time zone do you work in?" in notice[1]
+    assert question not in notice[1]
     assert shop_desk.post("/question", id=question, withdraw="1").status_code == 303
     assert "America/Lima" not in (shop_desk.folder / ".dlt" / "answers.toml").read_text()
 
@@ -235,6 +239,32 @@ def test_an_answer_that_is_not_possible_says_why_and_changes_nothing(shop_desk: 
     assert not (shop_desk.folder / ".dlt" / "answers.toml").exists()
     nothing = shop_desk.post("/question", id="reconcile.timezone")
     assert "Choose or type an answer first" in nothing.text
+
+
+def test_the_zones_of_this_machine_and_of_the_country_are_choices(
+    shop_desk: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/Lima")
+    monkeypatch.setenv("RECONCILE__COUNTRY", "ES")
+    page = shop_desk.get("/question", params={"id": "reconcile.timezone"}).text
+    zones = re.findall(r'type="radio" name="value" value="([^"]+)"', page)
+    assert zones == ["UTC", "America/Lima", "Europe/Madrid", "Africa/Ceuta", "Atlantic/Canary"]
+
+
+def test_a_zone_is_known_by_its_city_and_what_is_none_is_refused_in_the_language_of_the_page(
+    reconciled: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
+    with serving(reconciled.folder, language="es") as desk:
+        desk.enter()
+        refused = desk.post("/question", id="reconcile.timezone", other="Marte")
+        assert refused.status_code == 422
+        assert "«Marte» no es una zona horaria" in refused.text
+        assert "RECONCILE__TIMEZONE" not in refused.text
+        assert 'value="Marte"' in refused.text
+        given = desk.post("/question", id="reconcile.timezone", other="madrid")
+        assert given.status_code == 303, given.text
+    assert '"Europe/Madrid"' in (reconciled.folder / ".dlt" / "answers.toml").read_text()
 
 
 def test_a_question_that_is_not_there_is_an_error_page(shop_desk: Browser) -> None:
@@ -303,6 +333,13 @@ def test_the_report_is_shown_with_its_own_policy(shop_desk: Browser) -> None:
     assert "<title>Sales and data of " in response.text
     assert response.headers["content-security-policy"].startswith("default-src 'none'")
     assert "script-src" not in response.headers["content-security-policy"]
+    page = shop_desk.get("/report").text
+    assert f'href="{shop_desk.base}/report/file"' in page
+    assert "orderbridge report" not in page
+    file = shop_desk.get("/report/file")
+    assert file.text == response.text
+    assert file.headers["content-disposition"] == 'attachment; filename="report.html"'
+    assert file.headers["cache-control"] == "no-store"
 
 
 def test_spanish_pages_are_spanish(project: Path) -> None:
@@ -378,6 +415,16 @@ def test_a_question_is_asked_in_the_language_of_the_page_where_its_words_are_kno
     assert first.text.startswith("¿En qué zona horaria")
     assert (first.language, second.text, second.language) == ("", "A finding.", "en")
     assert question_rows([known], Texts("en"))[0].text == "Which time zone?"
+
+
+def test_what_a_good_run_printed_in_english_is_not_on_a_page_of_another_language() -> None:
+    good = Progress(was_started=True, is_good=True, summary=["findings: 459 info"])
+    bad = Progress(was_started=True, summary=["findings: 459 info"])
+    pages = Pages(Texts("es"))
+    pages.globals |= {"base": "", "form_token": ""}
+    shown = [pages.page("progress", progress=one, url="/run/progress").body for one in (good, bad)]
+    assert b"Terminado: vea abajo" in shown[0]
+    assert [b"459 info" in one for one in shown] == [False, True]
 
 
 def test_what_speaks_for_an_answer_is_in_the_language_of_the_page_or_marked_as_english() -> None:

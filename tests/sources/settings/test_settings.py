@@ -23,6 +23,7 @@ from orderbridge.sources.settings import (
     PublicV1Settings,
     Secret,
     check_same_environment,
+    checks,
     find_root,
     http_settings,
     known_secrets,
@@ -153,6 +154,27 @@ def test_a_key_that_would_break_its_header_is_an_error() -> None:
                 make(key=key)
 
 
+@pytest.mark.parametrize(
+    ("typed", "zone"),
+    [
+        ("Europe/Madrid", "Europe/Madrid"),
+        ("europe/madrid", "Europe/Madrid"),
+        (" madrid ", "Europe/Madrid"),
+        ("New York", "America/New_York"),
+        ("utc", "UTC"),
+        ("EST", "EST"),
+    ],
+)
+def test_a_time_zone_is_known_by_its_city(typed: str, zone: str) -> None:
+    assert checks.time_zone("reconcile.timezone", typed) == zone
+
+
+@pytest.mark.parametrize("typed", ["Mars", "Buenos Aires", "", "/", 5])
+def test_a_time_zone_that_is_none_or_one_of_several_is_an_error(typed: object) -> None:
+    with pytest.raises(UsageError, match="not a known time zone"):
+        checks.time_zone("reconcile.timezone", typed)
+
+
 def test_webhooks_and_proxies() -> None:
     assert (
         checked_webhook("notify.url", "https://hooks.example/T?x=1")
@@ -222,7 +244,7 @@ INVALID = {
     **{f"SOURCES__LEGACY__{name}": ("Sandbox", "", "5") for name in CHOICES},
     "SOURCES__HTTP__TIMEOUT_S": ("0", HUGE, "nan", "soon"),
     "SOURCES__HTTP__PROXY": ("https://p:1", "p:1"),
-    "RECONCILE__TIMEZONE": ("Madrid",),
+    "RECONCILE__TIMEZONE": ("Mars",),
     "RECONCILE__COUNTRY": ("es",),
     "RECONCILE__ORDER_TOTAL": (" ",),
     "WAREHOUSE__DESTINATION_DATASET": ("Two Words",),
