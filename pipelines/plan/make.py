@@ -165,33 +165,16 @@ def make_plan(
         BridgeError: the lines do not add up.
     """
     settings = legacy_settings()
-    # before they are read: a change in between is noticed
-    versions = [(options.file, file_version(options.file))]
-    mapping: Mapping | None
-    if options.mapping is not None:
-        versions.append((options.mapping, file_version(options.mapping)))
-        mapping = load(options.mapping, options.kind, options.lookups).with_passwords(
-            options.passwords
-        )
-        versions += [(lookup.path, file_version(lookup.path)) for lookup in mapping.lookups]
-    else:
-        mapping = _mapping_as_pushed(options, settings)
-    if mapping is not None:
-        mapping = _with_row_checks(mapping, options, settings)
-    login_mode, semantics = settings.login_mode, settings.semantics
-    inputs = open_inputs(
-        options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics
-    )
-    if not inputs.mapping.read_options.checks_rows:
-        unchecked = note_of_unchecked(options.kind, options.file, inputs.mapping)
-        inputs.notes += [unchecked] if unchecked else []
-    check_codes(inputs, options.file)
-    check_all_lines(inputs, options.file)
-    if options.mapping is None:
-        on_proposal(explain_columns(inputs.mapping, inputs.table))
-    parent = own_path(usable_path((options.out or project_file("plan")).absolute())).parent
-    on_inputs(inputs)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
+        # before they are read: a change in between is noticed
+        versions = [(options.file, file_version(options.file))]
+        mapping, others = _find_mapping(options, settings, ledger)
+        versions += others
+        inputs = _open(options, settings, mapping)
+        if options.mapping is None:
+            on_proposal(explain_columns(inputs.mapping, inputs.table))
+        parent = own_path(usable_path((options.out or project_file("plan")).absolute())).parent
+        on_inputs(inputs)
         organization = current_state.known_organization(warehouse_path(), settings, ledger)
         ledger.check_newest()
         check_host(settings, ledger)
@@ -213,22 +196,44 @@ def make_plan(
     return result
 
 
-def _mapping_as_pushed(options: PlanOptions, settings: LegacySettings) -> Mapping | None:
-    """The mapping of a file without one, by the last pushed plan of such a file; None: it is proposed."""
-    header = own_columns(open_input_table(options.file))
-    with Ledger.open(ledger_path(), readonly=True) as ledger:
-        return mapping_as_pushed(ledger, settings.base_url, options.kind, header)
+def _find_mapping(
+    options: PlanOptions, settings: LegacySettings, ledger: Ledger
+) -> tuple[Mapping | None, list[tuple[Path, tuple[int, ...]]]]:
+    """The mapping, and the files that it was read from with their versions; None: it is proposed.
+
+    Without a mapping file it is that of the last pushed plan of such a file. Its lines are checked as those of that
+    plan were, unless a person is there.
+    """
+    versions: list[tuple[Path, tuple[int, ...]]] = []
+    mapping: Mapping | None
+    if options.mapping is not None:
+        versions.append((options.mapping, file_version(options.mapping)))
+        given = load(options.mapping, options.kind, options.lookups)
+        mapping = given.with_passwords(options.passwords)
+        versions += [(lookup.path, file_version(lookup.path)) for lookup in mapping.lookups]
+    else:
+        header = own_columns(open_input_table(options.file))
+        mapping = mapping_as_pushed(ledger, settings.base_url, options.kind, header)
+    if mapping is None or options.is_watched:
+        return mapping, versions
+    is_as_before = is_checked_as_before(
+        ledger, settings.base_url, options.kind, options.file, mapping
+    )
+    return mapping.with_row_checks(all_checks=not is_as_before), versions
 
 
-def _with_row_checks(mapping: Mapping, options: PlanOptions, settings: LegacySettings) -> Mapping:
-    """The mapping with the checks of lines that the last pushed plan of such a file had, unless a person is there."""
-    if options.is_watched:
-        return mapping
-    with Ledger.open(ledger_path(), readonly=True) as ledger:
-        is_as_before = is_checked_as_before(
-            ledger, settings.base_url, options.kind, options.file, mapping
-        )
-    return mapping.with_row_checks(all_checks=not is_as_before)
+def _open(options: PlanOptions, settings: LegacySettings, mapping: Mapping | None) -> Inputs:
+    """The inputs of the file. Raises UsageError."""
+    login_mode, semantics = settings.login_mode, settings.semantics
+    inputs = open_inputs(
+        options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics
+    )
+    if not inputs.mapping.read_options.checks_rows:
+        unchecked = note_of_unchecked(options.kind, options.file, inputs.mapping)
+        inputs.notes += [unchecked] if unchecked else []
+    check_codes(inputs, options.file)
+    check_all_lines(inputs, options.file)
+    return inputs
 
 
 class _PlanMaker:

@@ -103,22 +103,26 @@ def _places(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageErro
 
 def _environment(settings: Mapping[str, Setting]) -> dict[str, tuple[object, str]]:
     """The settings whose variable is set, and that variable."""
+    variables = {name: setting.variable for name, setting in settings.items()}
     return {
-        name: (os.environ[setting.variable], setting.variable)
-        for name, setting in settings.items()
-        if setting.variable in os.environ
+        name: (value, variable_name)
+        for name, variable_name in variables.items()
+        if (value := os.environ.get(variable_name)) is not None
     }
 
 
 def _unknown_variables(section: str, settings: Mapping[str, Setting]) -> list[UsageError]:
     """An error for each variable that is named like one of the section and is none."""
+    prefix = variable(section) + "__"
+    named_so = [name for name in os.environ if name.upper().startswith(prefix)]
+    if not named_so:
+        return []
     variables = [setting.variable for setting in settings.values()]
     files = [secret_variable(setting) for setting in settings.values() if setting.is_secret]
-    prefix = variable(section) + "__"
     return [
         _unknown(name, "the environment", name.upper(), variables)
-        for name in os.environ
-        if name.upper().startswith(prefix) and name not in (*variables, *files)
+        for name in named_so
+        if name not in (*variables, *files)
     ]
 
 
