@@ -5,7 +5,7 @@ In: what `status` and `questions` show, and the commands that the desk has start
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -294,22 +294,19 @@ def _step(step: Step, texts: Texts) -> Link:
 
 
 def _next(page: Home, texts: Texts) -> Link | None:
-    """The one thing to do; nothing while a run is going on."""
+    """The one thing to do: what waits longest for a person, before what can be done at any time.
+
+    Nothing while a run is going on.
+    """
     if page.progress.is_running or page.running:
         return None
-    return next(_steps_of(page, texts), None)
-
-
-def _steps_of(page: Home, texts: Texts) -> Iterator[Link]:
-    """What can be done: what waits longest for a person, before what can be done at any time."""
     if any(row.is_unknown for row in page.unknown):
-        yield Link(texts("home.next.unknown"), href="/questions")
+        return Link(texts("home.next.unknown"), href="/questions")
     if page.nights and not page.nights[0].is_good:
-        yield Link(texts("home.next.failed"))
-    for row in page.imports:
-        if row.waits:
-            yield Link(texts("home.next.import", file=row.file), href=row.href)
+        return Link(texts("home.next.failed"))
+    waiting = next((row for row in page.imports if row.waits), None)
+    if waiting is not None:
+        return Link(texts("home.next.import", file=waiting.file), href=waiting.href)
     if page.question_count:
-        yield Link(texts("home.next.questions", count=page.question_count), href="/questions")
-    if page.is_empty:
-        yield Link(texts("home.next.run"))
+        return Link(texts("home.next.questions", count=page.question_count), href="/questions")
+    return Link(texts("home.next.run")) if page.is_empty else None

@@ -7,7 +7,8 @@ the same cells (test_both_ways.py).
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -83,7 +84,7 @@ class TextTable(SourceTable):
 
     def _parts(self) -> Iterator[Part]:
         """The rows, as a table if Arrow reads their block."""
-        blocks = self._blocks()
+        blocks = _BlockQueue(self._blocks())
         arrow = ArrowBlocks(self.dialect, self.shape, self.quote_given)
         line = self.data_line
         rest = ""
@@ -95,8 +96,9 @@ class TextTable(SourceTable):
                 line += found.lines
                 rest = found.rest
                 continue
-            if len(block) > 2 * PIECE_CHARS and len(pieces := _pieces(block)) > 1:
-                blocks = chain(pieces, blocks)
+            pieces = _pieces(block) if len(block) > 2 * PIECE_CHARS else [block]
+            if len(pieces) > 1:
+                blocks.put_back(pieces)
                 rest = ""
                 continue
             feed = _Feed(block, blocks, is_ended=is_ended)
@@ -164,6 +166,22 @@ def _broken(line: int, last: int, error: csv.Error) -> RejectedRow:
     until = f"; lines {line} to {last} are rejected" if is_long else ""
     reason = f"text after a closing quote{until}; double quotes within the cell"
     return RejectedRow(line, last, "quoting", reason)
+
+
+class _BlockQueue(Iterator[str]):
+    """Blocks of text, to which the pieces of one can be put back."""
+
+    def __init__(self, blocks: Iterator[str]) -> None:
+        self._blocks = blocks
+        self._pieces: deque[str] = deque()
+
+    def __next__(self) -> str:
+        """The next piece, else the next block."""
+        return self._pieces.popleft() if self._pieces else next(self._blocks)
+
+    def put_back(self, pieces: Sequence[str]) -> None:
+        """Puts pieces before what is next."""
+        self._pieces.extendleft(reversed(pieces))
 
 
 class _Feed:

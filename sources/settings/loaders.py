@@ -103,12 +103,13 @@ def _places(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageErro
 
 def _environment(settings: Mapping[str, Setting]) -> dict[str, tuple[object, str]]:
     """The settings whose variable is set, and that variable."""
-    variables = {name: setting.variable for name, setting in settings.items()}
-    return {
-        name: (value, variable_name)
-        for name, variable_name in variables.items()
-        if (value := os.environ.get(variable_name)) is not None
-    }
+    given: dict[str, tuple[object, str]] = {}
+    for name, setting in settings.items():
+        origin = setting.variable
+        value = os.environ.get(origin)
+        if value is not None:
+            given[name] = value, origin
+    return given
 
 
 def _unknown_variables(section: str, settings: Mapping[str, Setting]) -> list[UsageError]:

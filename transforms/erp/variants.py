@@ -58,20 +58,18 @@ def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
     columns = VARIANT_LINES | dict.fromkeys(fields, TEXT)
     lines = typed(erp, columns).sort_values("_line", kind="stable", ignore_index=True)
     known = typed(confirmed, CONFIRMED).assign(key=_key)
-    changed = changed_fields(lines[fields].assign(key=_key(lines)), known)
+    is_changed = changed_fields(lines[fields].assign(key=_key(lines)), known).to_dict("list")
     sent = {
         tuple(row[name] for name in FIELD_KEY): row
         for row in to_arrow(known, CONFIRMED).to_pylist()
     }
     rows = []
-    for line, is_changed in zip(
-        to_arrow(lines, columns).to_pylist(), changed.to_dict("records"), strict=True
-    ):
+    for n, line in enumerate(to_arrow(lines, columns).to_pylist()):
         comparison = _Comparison()
         for name in fields:
             if line[name] is not None:
                 last = sent.get((line["product_id"], line["variant_id"], name))
-                comparison.add(name, last, is_changed[name])
+                comparison.add(name, last, is_changed=is_changed[name][n])
         rows.append(_row(line, comparison))
     return frame(ERP_VARIANTS, rows)
 
@@ -91,7 +89,7 @@ class _Comparison:
     never_sent: list[str] = field(default_factory=list)
     latest: dict[str, Any] | None = None
 
-    def add(self, name: str, last: dict[str, Any] | None, is_changed: bool) -> None:
+    def add(self, name: str, last: dict[str, Any] | None, *, is_changed: bool) -> None:
         """Adds a field, with the row of `CONFIRMED` that it has, if any."""
         if last is None:
             self.never_sent.append(name)

@@ -73,3 +73,9 @@ def test_each_line_is_the_same_different_in_doubt_or_never_sent_whatever_the_ord
     pd.testing.assert_frame_equal(variants(erp.iloc[::-1], known.iloc[::-1]), made)
     assert set(values(variants(erp, frame(CONFIRMED)), "status")) == {"never_sent"}
     assert values(variants(erp.iloc[:0], frame(CONFIRMED)), "status") == []
+
+
+def test_a_file_of_ids_alone_has_nothing_that_was_sent() -> None:
+    ids = frame(VARIANT_LINES, [{"_line": 2, "product_id": "7", "variant_id": "1"}])
+    (row,) = values(variants(ids, confirmed(("1", "sku", '"a"'))), "status", "evidence")
+    assert row == ("never_sent", "")
