@@ -129,9 +129,10 @@ class CustomerIndex:
 
     @classmethod
     def _of_emails(cls, customers: pd.DataFrame) -> CustomerIndex:
-        """The index whose codes are the addresses."""
+        """The index whose codes are the addresses; one with a zero in front is another one."""
         named = customers.rename(columns={"email_normalized": "erp_code"})
-        return replace(cls.of(named), ids=frame({"customer_id": TEXT}))
+        no_codes = frame({"code": TEXT, "customer_id": TEXT})
+        return replace(cls.of(named), ids=frame({"customer_id": TEXT}), bare_codes=no_codes)
 
     def match(
         self,
@@ -169,18 +170,19 @@ class CustomerIndex:
         is_by_code = _is_by_code(name, ids, codes) if notation is None else notation == "codes"
         named = values.where((by_code if is_by_code else by_id).notna() | (ids_of != _GUEST))
         hits_min = MATCHED_SHARE_MIN * _number(named.notna(), counts)
-        by_any_code = by_code.fillna(look_up(values, self.bare_codes, "code")["customer_id"])
-        bare = _number(by_any_code.notna() | is_shared, counts) - codes
-        is_bare_instead_of_ids = not is_by_code and ids < hits_min <= codes + bare
+        bare = 0
         is_said = notation == "codes" and not is_assumed
-        if is_said or (notation is None and is_bare_instead_of_ids):
-            by_code = by_any_code
-            codes += bare
-        else:
-            bare = 0
+        may_be_bare = notation is None and not is_by_code and ids < hits_min
+        if is_said or may_be_bare:
+            by_any_code = by_code.fillna(look_up(values, self.bare_codes, "code")["customer_id"])
+            all_codes = _number(by_any_code.notna() | is_shared, counts)
+            if is_said or hits_min <= all_codes:
+                by_code = by_any_code
+                bare = all_codes - codes
+                codes = all_codes
+        is_expected = notation is not None or _names_a_kind(name) or bare > 0
         customer_id, other_id = (by_code, by_id) if is_by_code else (by_id, by_code)
         hits, others = (codes, ids) if is_by_code else (ids, codes)
-        is_expected = notation is not None or _names_a_kind(name) or bare > 0
         is_open = hits < hits_min if is_expected else is_by_code
         is_contradicted = is_open and 0 < hits_min <= others
         is_unproven = (

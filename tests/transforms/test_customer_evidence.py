@@ -80,6 +80,10 @@ def test_a_column_of_addresses_is_offered_to_people_and_never_proposed() -> None
     assert [*match.customer_id.dropna()] == [f"{n}" for n in range(1, 18)]
     assert [*values["customer"][match.is_ambiguous]] == [emails[0]]
     assert match.evidence == "0 of 20 are ids of customers, 18 are e-mail addresses of customers"
+    # an address is no number: with a zero in front it is another one
+    zeros = by_email.assign(email_normalized=[f"0{email}" for email in emails])
+    others = replace(index, emails=lambda: zeros).match(values["customer"], "customer")
+    assert others.customer_id.isna().all()
     for name in ("customer", "buyer_contact"):
         named = values.rename(columns={"customer": name})
         orders: Any = SimpleNamespace(
