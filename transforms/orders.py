@@ -404,9 +404,9 @@ def orders_findings(
     if choice.amounts.is_ambiguous:
         detail = f"{names['total']}: {counts['unread totals']} texts such as 1.234"
         findings.append(table_finding("orders", "total_notation", detail))
-    unread = {name: count for name in CHARGES if (count := counts[f"unread {name}"])}
-    if unread:
-        parts = [f"{name} in {names[name]} of {count}" for name, count in unread.items()]
+    unread = {name: counts[f"unread {name}"] for name in CHARGES}
+    parts = [f"{name} in {names[name]} of {count}" for name, count in unread.items() if count]
+    if parts:
         detail = f"{', '.join(parts)} of {counts['listed']} orders"
         findings.append(table_finding("orders", "charges_unreadable", detail))
     currencies = sum(name.startswith("currency ") for name in counts)

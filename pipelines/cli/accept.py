@@ -93,7 +93,7 @@ def _withdraw(path: Path, entries: list[Acceptance], rule: str, subjects: Sequen
     """
     from orderbridge.pipelines.warehouse.accepted import write_acceptances
 
-    gone = [one for one in entries if one.rule == rule and (one.place or one.subject) in subjects]
+    gone = [one for one in entries if one.rule == rule and one.about in subjects]
     if not gone:
         raise UsageError("nothing of that is accepted", "`orderbridge accept` lists what is.")
     write_acceptances(path, [one for one in entries if one not in gone])
@@ -195,6 +195,5 @@ def _described(entry: Acceptance) -> str:
         details.append(f"up to {entry.up_to}")
     if entry.severity is not None:
         details.append(f"severity {entry.severity}")
-    about = entry.place or entry.subject
-    subject = f" {about!r}" if about else ""
+    subject = f" {entry.about!r}" if entry.about else ""
     return f"{entry.rule}{subject}: {entry.why} ({', '.join(details)})"

@@ -67,6 +67,11 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     severity: Severity | None = None
     up_to: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
+    @property
+    def about(self) -> str:
+        """What of the rule the entry is about; empty: all of it."""
+        return self.place or self.subject
+
     def __post_init__(self) -> None:
         if find_rule(self.rule) is None:
             raise ValueError(f"there is no rule {self.rule!r}; the rules are in docs/rules.md")
@@ -118,7 +123,7 @@ class Accepted:
         """The severity of a finding (columns of `FINDINGS`), as SQL: of several entries, one with a subject counts."""
         entries = sorted(
             (one for one in self._all if one.severity is not None),
-            key=lambda one: not (one.place or one.subject),
+            key=lambda one: not one.about,
         )
         cases = [f"WHEN {one.about_sql} THEN '{one.severity}'" for one in entries]
         return f"CASE {' '.join(cases)} ELSE severity END" if cases else "severity"
