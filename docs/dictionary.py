@@ -15,7 +15,7 @@ from typing import Final
 import duckdb
 
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
-from orderbridge.pipelines.warehouse.descriptions import (
+from orderbridge.pipelines.warehouse.bi.descriptions import (
     DESCRIBED_SCHEMAS,
     column_description,
     column_source,

@@ -20,7 +20,7 @@ from dlt.extract import DltSource
 from docs import dictionary
 from orderbridge.pipelines.cli.main import orderbridge
 from orderbridge.pipelines.reporting.tables import anchor
-from orderbridge.pipelines.warehouse.descriptions import table_description
+from orderbridge.pipelines.warehouse.bi.descriptions import table_description
 from orderbridge.sources import contract
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import ExitCode

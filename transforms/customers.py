@@ -15,14 +15,6 @@ from typing import Any, Final
 
 import pandas as pd
 
-from orderbridge.transforms.dates import (
-    OFFSET_MAX,
-    ColumnForm,
-    DateContext,
-    form_findings,
-    read_dates,
-    unread_findings,
-)
 from orderbridge.transforms.documents import with_documents
 from orderbridge.transforms.findings import (
     Part,
@@ -45,8 +37,16 @@ from orderbridge.transforms.frames import (
     look_up,
     typed,
 )
-from orderbridge.transforms.keys import BOOKKEEPING, canonical_id, clean_text, phone_digits
-from orderbridge.transforms.texts import email_key
+from orderbridge.transforms.values.dates import (
+    OFFSET_MAX,
+    ColumnForm,
+    DateContext,
+    form_findings,
+    read_dates,
+    unread_findings,
+)
+from orderbridge.transforms.values.keys import BOOKKEEPING, canonical_id, clean_text, phone_digits
+from orderbridge.transforms.values.texts import email_key
 
 _TEXTS: Final = (
     "first_name",

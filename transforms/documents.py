@@ -23,7 +23,7 @@ from orderbridge.transforms.frames import (
     from_arrow,
     take_or_null,
 )
-from orderbridge.transforms.keys import clean_text
+from orderbridge.transforms.values.keys import clean_text
 
 RAW_DOCUMENTS: Final = {
     "position": BIGINT,

@@ -31,7 +31,7 @@ from orderbridge.transforms.frames import (
     look_up,
     typed,
 )
-from orderbridge.transforms.keys import BOOKKEEPING, canonical_id, clean_text
+from orderbridge.transforms.values.keys import BOOKKEEPING, canonical_id, clean_text
 
 RAW_PRICE_LISTS: Final = {
     **dict.fromkeys(("id", "name", "source_price_list_id", "adjustment_type", "_extra"), TEXT),

@@ -12,14 +12,6 @@ from typing import Any, Final
 
 import pandas as pd
 
-from orderbridge.transforms.dates import (
-    OFFSET_MAX,
-    DateColumn,
-    DateContext,
-    day_ends,
-    form_findings,
-    read_dates,
-)
 from orderbridge.transforms.findings import combine_findings, count_text, date_text, rule_findings
 from orderbridge.transforms.frames import (
     BIGINT,
@@ -31,7 +23,15 @@ from orderbridge.transforms.frames import (
     joined_text,
     typed,
 )
-from orderbridge.transforms.keys import BOOKKEEPING, clean_text
+from orderbridge.transforms.values.dates import (
+    OFFSET_MAX,
+    DateColumn,
+    DateContext,
+    day_ends,
+    form_findings,
+    read_dates,
+)
+from orderbridge.transforms.values.keys import BOOKKEEPING, clean_text
 
 RAW_PROMOTIONS: Final = {
     **dict.fromkeys(("id", "name", "start_date", "expiration_date", "_extra"), TEXT),

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from orderbridge.transforms.chance import Share
-from orderbridge.transforms.dates import ReadDates
-from orderbridge.transforms.phones import CALLING_CODES
 from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, is_broken, question
+from orderbridge.transforms.values.dates import ReadDates
+from orderbridge.transforms.values.phones import CALLING_CODES
 
 LOGIN_MODE: Final = "sources.legacy.login_mode"
 DATE_ORDER: Final = "reconcile.date_order"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from orderbridge.pipelines.warehouse.accepted import Acceptance
+    from orderbridge.pipelines.warehouse.answers.accepted import Acceptance
 
 
 @declared("accept")
@@ -51,7 +51,7 @@ def command(
     with who, when and why; keep that file in version control.
     """
     start()
-    from orderbridge.pipelines.warehouse.accepted import accepted_file, read_acceptances
+    from orderbridge.pipelines.warehouse.answers.accepted import accepted_file, read_acceptances
 
     path = accepted_file()
     entries = read_acceptances(path)
@@ -74,7 +74,7 @@ def command(
 
 def _check_rule(rule: str) -> None:
     """Raises: UsageError: there is no such rule."""
-    from orderbridge.pipelines.warehouse.accepted import RULE_NAMES
+    from orderbridge.pipelines.warehouse.answers.accepted import RULE_NAMES
     from orderbridge.transforms.rules import find_rule
 
     if find_rule(rule) is not None:
@@ -91,7 +91,7 @@ def _withdraw(path: Path, entries: list[Acceptance], rule: str, subjects: Sequen
     Raises:
         UsageError: there is none.
     """
-    from orderbridge.pipelines.warehouse.accepted import write_acceptances
+    from orderbridge.pipelines.warehouse.answers.accepted import write_acceptances
 
     gone = [one for one in entries if one.rule == rule and one.about in subjects]
     if not gone:
@@ -114,7 +114,7 @@ def _acceptances(
     Raises:
         UsageError: it is over already, or these cannot be combined.
     """
-    from orderbridge.pipelines.warehouse.accepted import Acceptance
+    from orderbridge.pipelines.warehouse.answers.accepted import Acceptance
 
     now = datetime.now(UTC).replace(microsecond=0)
     last_day = until.date() if until is not None else None
@@ -133,7 +133,7 @@ def _acceptances(
 
 def _accept(path: Path, entries: list[Acceptance], made: list[Acceptance]) -> None:
     """Writes the file with these entries, in place of those about the same."""
-    from orderbridge.pipelines.warehouse.accepted import write_acceptances
+    from orderbridge.pipelines.warehouse.answers.accepted import write_acceptances
 
     replaced = {_key(one) for one in made}
     kept = [one for one in entries if _key(one) not in replaced]
@@ -157,7 +157,7 @@ def _warn_of_unknown(made: list[Acceptance]) -> None:
     """Names the subjects that no finding of the last run has; nothing where there is none to look at."""
     import duckdb
 
-    from orderbridge.pipelines.warehouse.accepted import is_about
+    from orderbridge.pipelines.warehouse.answers.accepted import is_about
     from orderbridge.pipelines.warehouse.build import open_warehouse
 
     with suppress(UsageError, duckdb.Error), open_warehouse() as warehouse:

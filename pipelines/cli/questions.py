@@ -167,7 +167,7 @@ def record(one: AskedQuestion) -> dict[str, Any]:
 
 def _write_csv(path: Path, asked: Sequence[AskedQuestion]) -> None:
     """Writes the questions for a spreadsheet. Raises UsageError."""
-    from orderbridge.pipelines.warehouse.reviews import write_csv
+    from orderbridge.pipelines.warehouse.answers.reviews import write_csv
     from orderbridge.sources.disk import disk_errors, replace_file
     from orderbridge.sources.settings import own_path
 

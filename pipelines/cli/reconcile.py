@@ -14,8 +14,8 @@ from orderbridge.sources.settings import UNSET_COUNTRY, reconcile_settings
 from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from orderbridge.pipelines.reconcile.erp_customers import MatchSummary
-    from orderbridge.pipelines.reconcile.erp_variants import VariantSummary
+    from orderbridge.pipelines.reconcile.erp.customers import MatchSummary
+    from orderbridge.pipelines.reconcile.erp.variants import VariantSummary
     from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
 
 MAX_LINE_NUMBERS: Final = 20
@@ -43,7 +43,7 @@ def command(fail_on: FailOn, **options: Any) -> int:  # noqa: ANN401 # checked b
     an ERP file are listed, and the exit code is 5.
     """
     with start() as reporter:
-        from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+        from orderbridge.pipelines.reconcile.erp.files import ErpFiles
         from orderbridge.pipelines.reconcile.reconcile import reconcile
         from orderbridge.pipelines.reporting.erp_result import result_target, write_erp_result
         from orderbridge.pipelines.warehouse.failure import publish_and_write

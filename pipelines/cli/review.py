@@ -15,7 +15,7 @@ from orderbridge.pipelines.cli.terminal import escape, print_lines
 from orderbridge.sources.words import number
 
 if TYPE_CHECKING:
-    from orderbridge.pipelines.warehouse.reviews import Decision
+    from orderbridge.pipelines.warehouse.answers.reviews import Decision
 
 _ANSWERS: Final = ("yes", "y", "no", "n", "skip", "s", "quit", "q")
 
@@ -31,14 +31,14 @@ def command(file: Path | None, below: int, who: str | None, why: str | None) -> 
     (`matched_by` is `reviewed`), and rejected ones never again.
     """
     start()
-    from orderbridge.pipelines.warehouse.build import open_warehouse
-    from orderbridge.pipelines.warehouse.reviews import (
+    from orderbridge.pipelines.warehouse.answers.reviews import (
         COLUMNS,
         decisions_in,
         doubtful_pairs,
         write_csv,
         write_reviews,
     )
+    from orderbridge.pipelines.warehouse.build import open_warehouse
 
     if file is not None:
         decided = decisions_in(file)

@@ -23,7 +23,7 @@ from orderbridge.sources.words import VERDICTS, number
 if TYPE_CHECKING:
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.pipelines.pull.model import PullResult
-    from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+    from orderbridge.pipelines.reconcile.erp.files import ErpFiles
     from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
     from orderbridge.pipelines.reporting.headline import Headline
 
@@ -42,7 +42,7 @@ def command(
 ) -> int:
     """Pull every list, reconcile, publish once: the command for a scheduler."""
     with start(sends_keys=True) as reporter:
-        from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+        from orderbridge.pipelines.reconcile.erp.files import ErpFiles
         from orderbridge.pipelines.reporting.headline import headline_of_run
         from orderbridge.pipelines.reporting.notification import notify_failure, notify_result
         from orderbridge.sources.settings import NotifySettings, Secret, notify_settings

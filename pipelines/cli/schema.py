@@ -20,7 +20,7 @@ def command(resource: str, write: bool) -> None:
     """
     start()
     from orderbridge.pipelines.warehouse.build import open_warehouse
-    from orderbridge.pipelines.warehouse.field_kinds import declarations, declared_file
+    from orderbridge.pipelines.warehouse.raw.field_kinds import declarations, declared_file
     from orderbridge.sources.disk import disk_errors, write_private
 
     with open_warehouse() as warehouse:

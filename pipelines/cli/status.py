@@ -40,8 +40,8 @@ def command(max_age: float | None, lang: Language | None) -> int:
 
 def lines(status: Status, texts: Texts | None = None) -> list[str]:
     """The status as text, one item a line."""
+    from orderbridge.pipelines.warehouse.bi.marks import MARK
     from orderbridge.pipelines.warehouse.finding_history import in_words
-    from orderbridge.pipelines.warehouse.marks import MARK
 
     texts = texts or english()
     shown = [*in_words(status.new_findings), texts("shown.warehouse", file=status.warehouse)]

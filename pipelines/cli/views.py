@@ -16,8 +16,8 @@ def command(sql: bool) -> None:
     The warehouse itself has them after each run. Run it once after the first copy, and again after an upgrade.
     """
     start()
+    from orderbridge.pipelines.warehouse.bi.views import statements
     from orderbridge.pipelines.warehouse.destination.copy import create_views
-    from orderbridge.pipelines.warehouse.views import statements
     from orderbridge.sources.settings import warehouse_settings
 
     settings = warehouse_settings()

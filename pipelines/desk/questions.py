@@ -18,8 +18,8 @@ from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.pairs import PREFIX as PAIR
 from orderbridge.pipelines.questions.pairs import pair_of
 from orderbridge.pipelines.questions.writes import PREFIX as WRITE
+from orderbridge.pipelines.warehouse.answers.reviews import doubtful_pairs
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.reviews import doubtful_pairs
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import reconcile_settings
 from orderbridge.sources.settings.setting import SETTINGS

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from orderbridge.pipelines.import_file.asking import YES, FileQuestion, Interview
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
 from orderbridge.pipelines.mapping.cells import filled
-from orderbridge.transforms.numbers import is_currency, units
+from orderbridge.transforms.values.numbers import is_currency, units
 
 
 class Units:

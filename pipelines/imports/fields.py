@@ -20,7 +20,7 @@ from orderbridge.pipelines.mapping.field_paths import EACH, FieldPath, Step, res
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.inputs import ITEM_VALUES, required
 from orderbridge.sources.kinds import KINDS, PASSWORD, LoginMode
-from orderbridge.transforms.numbers import COMMA, POINT, Notation
+from orderbridge.transforms.values.numbers import COMMA, POINT, Notation
 
 IN_FILE: Final = -1
 """The `lookup` of a source whose column is in the input file itself."""

@@ -24,7 +24,7 @@ from orderbridge.pipelines.imports.notations import survey
 from orderbridge.pipelines.mapping import Mapping
 from orderbridge.sources.files import CellRules, SourceTable
 from orderbridge.sources.files.model import LINE_COLUMN
-from orderbridge.transforms.numbers import DOT
+from orderbridge.transforms.values.numbers import DOT
 
 SCATTERED = (
     "group_apart",

@@ -1,6 +1,6 @@
 """Columns as JSON texts, and JSON objects of them, without a Python object per row.
 
-In: text columns: strings, plain numbers (`transforms.numbers`), or JSON texts. Out: JSON texts, null where
+In: text columns: strings, plain numbers (`transforms.values.numbers`), or JSON texts. Out: JSON texts, null where
 no value is given. Equal values have equal texts, whichever function writes them.
 """
 

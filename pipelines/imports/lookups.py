@@ -21,7 +21,7 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import CellRules, RejectedRow, open_table
 from orderbridge.sources.words import listed
 from orderbridge.transforms.frames import TEXT
-from orderbridge.transforms.numbers import DOT
+from orderbridge.transforms.values.numbers import DOT
 
 NOT_FOUND, AMBIGUOUS = "lookup_not_found", "lookup_ambiguous"
 MESSAGES: Final = {

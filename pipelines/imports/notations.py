@@ -17,7 +17,7 @@ from orderbridge.pipelines.imports.groups import whole
 from orderbridge.pipelines.imports.lines import LineBatch
 from orderbridge.pipelines.imports.model import CurrencyChange, OtherCurrency
 from orderbridge.pipelines.mapping.cells import filled
-from orderbridge.transforms.numbers import (
+from orderbridge.transforms.values.numbers import (
     ColumnEvidence,
     in_usual_signs,
     is_currency,

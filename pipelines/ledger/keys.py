@@ -19,7 +19,7 @@ _LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[^_])")
 
 def comparable(name: str, value: str) -> str:
     """A field of a customer as it is compared: the same rule as that of columns in `transforms.upserts.decisions`."""
-    from orderbridge.transforms.texts import (
+    from orderbridge.transforms.values.texts import (
         one_email_key,  # not needed by a pull, and imports pandas
     )
 
@@ -28,7 +28,7 @@ def comparable(name: str, value: str) -> str:
 
 def search_key(name: str, value: str) -> str:
     """A key as customers are searched by it: e-mail addresses that look alike are one, as in a plan."""
-    from orderbridge.transforms.texts import one_lookalike_key
+    from orderbridge.transforms.values.texts import one_lookalike_key
 
     return one_lookalike_key(value) if name == "email" else value.strip()
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.transforms.frames import BOOLEAN, TEXT, array, column
-from orderbridge.transforms.keys import clean_text, fold_case
-from orderbridge.transforms.numbers import (
+from orderbridge.transforms.values.keys import clean_text, fold_case
+from orderbridge.transforms.values.numbers import (
     DOT,
     Notation,
     currencies,

@@ -16,7 +16,7 @@ import msgspec
 
 from orderbridge.pipelines.ledger.keys import loose_code, search_key
 from orderbridge.pipelines.plan.model import file_sha256, read_evidence
-from orderbridge.pipelines.warehouse.reviews import SEPARATOR, Review
+from orderbridge.pipelines.warehouse.answers.reviews import SEPARATOR, Review
 from orderbridge.sources.settings import project_file
 
 CODE: Final = "nearly_known"

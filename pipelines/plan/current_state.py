@@ -27,8 +27,8 @@ from orderbridge.sources.files import Row, open_table
 from orderbridge.sources.files.formulas import neutralize
 from orderbridge.sources.settings import DataSource, LegacySettings, find_root, is_set
 from orderbridge.transforms.frames import TEXT, Column, array, from_arrow
-from orderbridge.transforms.keys import canonical_id
 from orderbridge.transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
+from orderbridge.transforms.values.keys import canonical_id
 
 if TYPE_CHECKING:
     import duckdb
@@ -108,8 +108,8 @@ def _price_lists(
 
     The interface does not show whether both APIs number price lists in the same way.
     """
-    from orderbridge.pipelines.warehouse.coverage import coverage_gap
     from orderbridge.pipelines.warehouse.ops import last_reads
+    from orderbridge.pipelines.warehouse.raw.coverage import coverage_gap
 
     none = pa.array([], TEXT)
     if not is_set("sources.public_v1"):

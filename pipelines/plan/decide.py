@@ -32,15 +32,13 @@ from orderbridge.pipelines.plan.lost_zeros import LostZeros
 from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason, first_of
 from orderbridge.pipelines.plan.summary import MAX_JUMPS, PlanStatistics
 from orderbridge.pipelines.plan.suspicious import SuspiciousValues
-from orderbridge.pipelines.warehouse.reviews import Review
+from orderbridge.pipelines.warehouse.answers.reviews import Review
 from orderbridge.sources.files.formulas import neutralize
 from orderbridge.sources.kinds import InputKind
 from orderbridge.sources.settings import UNSET_COUNTRY
 from orderbridge.sources.words import listed
 from orderbridge.transforms.erp.match_keys import loose_code
 from orderbridge.transforms.frames import BIGINT, TEXT, Column, array, from_arrow, is_repeated
-from orderbridge.transforms.keys import canonical_id
-from orderbridge.transforms.texts import tidied, without_blank
 from orderbridge.transforms.upserts.confirmed import changed_fields, moved_codes, price_jumps
 from orderbridge.transforms.upserts.decisions import (
     CUSTOMER_FIELDS,
@@ -49,6 +47,8 @@ from orderbridge.transforms.upserts.decisions import (
     decide_customers,
     search_key,
 )
+from orderbridge.transforms.values.keys import canonical_id
+from orderbridge.transforms.values.texts import tidied, without_blank
 
 _TEXT: Final = pd.ArrowDtype(TEXT)
 _CODES: Final = ("erpCode", "sku")

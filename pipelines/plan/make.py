@@ -64,7 +64,7 @@ from orderbridge.pipelines.plan.row_checks import is_checked_as_before, note_of_
 from orderbridge.pipelines.plan.summary import PlanStatistics, summary
 from orderbridge.pipelines.plan.suspicious import SuspiciousValues
 from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
-from orderbridge.pipelines.warehouse.reviews import read_reviews
+from orderbridge.pipelines.warehouse.answers.reviews import read_reviews
 from orderbridge.sources import __version__
 from orderbridge.sources.command_line import run_again, typed_command
 from orderbridge.sources.disk import create_private, file_version, first_free, usable_path

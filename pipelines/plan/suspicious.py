@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from orderbridge.pipelines.mapping.cells import ADDRESS, IMPOSSIBLE_ADDRESS
 from orderbridge.pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
 from orderbridge.sources.texts import english
-from orderbridge.transforms.tax_numbers import has_wrong_check_digits
+from orderbridge.transforms.values.tax_numbers import has_wrong_check_digits
 
 _Check = Callable[[pa.Array], pa.Array]
 

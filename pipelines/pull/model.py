@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.merge import MergeCounts
+from orderbridge.pipelines.warehouse.raw.merge import MergeCounts
 from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.extract.result import SWEEPS_MAX, ListResult
 

@@ -20,14 +20,14 @@ from typing import Final, Literal, NamedTuple
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.merge import MergeCounts
 from orderbridge.pipelines.warehouse.ops import insert, last_reads
+from orderbridge.pipelines.warehouse.raw.merge import MergeCounts
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.extract.v1_pages import CursorPosition, TailMismatch
 from orderbridge.sources.settings import PublicV1Settings
-from orderbridge.transforms.order_names import ORDER_NAMES
+from orderbridge.transforms.orders.names import ORDER_NAMES
 
 CHANCE: Final = 10**6
 """New orders that would be last by chance in one of so many lists show that new orders are listed last."""

@@ -25,20 +25,21 @@ from orderbridge.pipelines.ledger import push_log
 from orderbridge.pipelines.pull.model import BuildStep, PullOptions, PullResult
 from orderbridge.pipelines.pull.order_tail import OrderTail
 from orderbridge.pipelines.pull.targets import Targets
-from orderbridge.pipelines.warehouse import merge, ops
+from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
-from orderbridge.pipelines.warehouse.column_values import record_column_values
-from orderbridge.pipelines.warehouse.field_kinds import record_kinds
-from orderbridge.pipelines.warehouse.held_lists import (
+from orderbridge.pipelines.warehouse.raw import merge
+from orderbridge.pipelines.warehouse.raw.column_values import record_column_values
+from orderbridge.pipelines.warehouse.raw.field_kinds import record_kinds
+from orderbridge.pipelines.warehouse.raw.held_lists import (
     HeldList,
     facts_of,
     published_read,
     record_held,
 )
-from orderbridge.pipelines.warehouse.load import attached, load
-from orderbridge.pipelines.warehouse.recent_rows import mark_recent_rows
+from orderbridge.pipelines.warehouse.raw.load import attached, load
+from orderbridge.pipelines.warehouse.raw.recent_rows import mark_recent_rows
+from orderbridge.pipelines.warehouse.raw.schema_changes import observe_schema
 from orderbridge.pipelines.warehouse.run import WarehouseRun
-from orderbridge.pipelines.warehouse.schema_changes import observe_schema
 from orderbridge.pipelines.warehouse.source import check_source, read_source, record_source
 from orderbridge.pipelines.warehouse.sql import change_settings
 from orderbridge.sources.contract import ORDER

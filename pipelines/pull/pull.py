@@ -18,7 +18,7 @@ from orderbridge.pipelines.pull.targets import Targets, lists_without_settings, 
 from orderbridge.pipelines.pull.walking import KnownList, ListWalks, known_list
 from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
 from orderbridge.pipelines.warehouse.build import warehouse_errors
-from orderbridge.pipelines.warehouse.field_kinds import declared_kinds
+from orderbridge.pipelines.warehouse.raw.field_kinds import declared_kinds
 from orderbridge.pipelines.warehouse.run import WarehouseRun
 from orderbridge.pipelines.warehouse.source import check_source, read_source
 from orderbridge.sources.contract import LISTS, ORDER, UNDOCUMENTED

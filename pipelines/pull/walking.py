@@ -23,10 +23,10 @@ import pyarrow as pa
 from orderbridge.pipelines.pull.order_tail import OrderTail
 from orderbridge.pipelines.pull.targets import Targets, read_whoami
 from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
-from orderbridge.pipelines.warehouse.field_kinds import kept_kinds
-from orderbridge.pipelines.warehouse.load import import_loader
 from orderbridge.pipelines.warehouse.ops import last_observed
-from orderbridge.pipelines.warehouse.schema_changes import field_names
+from orderbridge.pipelines.warehouse.raw.field_kinds import kept_kinds
+from orderbridge.pipelines.warehouse.raw.load import import_loader
+from orderbridge.pipelines.warehouse.raw.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources import __version__
 from orderbridge.sources.contract import LISTS, ORDER, RECORDS

@@ -44,7 +44,7 @@ from orderbridge.pipelines.push.lookups import (
 )
 from orderbridge.pipelines.push.next_steps import Action, NextSteps, answer_step
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
-from orderbridge.pipelines.warehouse.reviews import Review
+from orderbridge.pipelines.warehouse.answers.reviews import Review
 from orderbridge.sources.errors import CoverageError
 from orderbridge.sources.kinds import KINDS, additive_fields
 from orderbridge.sources.words import VERDICTS, number

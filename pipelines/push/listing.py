@@ -240,7 +240,8 @@ def differing_fields(
     """The fields of a write that differ on the platform; fields that cannot be read back are not compared.
 
     Texts are equal regardless of surrounding whitespace, e-mails regardless of the case of ASCII letters, numbers by
-    value, a day and a time on it, phones as in `transforms.phones`. The record has each field that its list shows.
+    value, a day and a time on it, phones as in `transforms.values.phones`. The record has each field that its list
+    shows.
     """
     return [
         name
@@ -258,7 +259,7 @@ def _is_same_phone(sent: object, actual: object, country: str | None) -> bool:
     import pandas as pd  # not needed by a push of variants
 
     from orderbridge.transforms.frames import TEXT
-    from orderbridge.transforms.phones import same_phone
+    from orderbridge.transforms.values.phones import same_phone
 
     left, right = (pd.Series([text], dtype=pd.ArrowDtype(TEXT)) for text in (sent, actual))
     return bool(same_phone(left, right, country)[0])

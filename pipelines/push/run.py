@@ -51,8 +51,8 @@ from orderbridge.pipelines.push.send import (
     SendResult,
     SendTask,
 )
+from orderbridge.pipelines.warehouse.answers.reviews import read_reviews
 from orderbridge.pipelines.warehouse.lock import run_lock
-from orderbridge.pipelines.warehouse.reviews import read_reviews
 from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import AccessError, PlatformError, Stopped, UsageError
 from orderbridge.sources.http.client import Client

@@ -29,8 +29,8 @@ from orderbridge.pipelines.warehouse.accepted_changes import (
     write_changes,
 )
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.held_lists import HeldList, held_lists
 from orderbridge.pipelines.warehouse.ops import last_reads
+from orderbridge.pipelines.warehouse.raw.held_lists import HeldList, held_lists
 from orderbridge.pipelines.warehouse.source import SOURCE_FACTS, read_source, source_run
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import DataSource, configured_source, warehouse_path

@@ -20,33 +20,33 @@ from orderbridge.pipelines.questions.findings import GONE, PREFIX
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.writes import PREFIX as WRITE
 from orderbridge.pipelines.questions.writes import write_examples
-from orderbridge.pipelines.warehouse.answers import RunAnswers
+from orderbridge.pipelines.warehouse.answers.questions import last_assumptions, last_evidence
+from orderbridge.pipelines.warehouse.answers.run_answers import RunAnswers
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.held_lists import held_lists
 from orderbridge.pipelines.warehouse.ops import ERP_FILE, last_observed
-from orderbridge.pipelines.warehouse.questions import last_assumptions, last_evidence
+from orderbridge.pipelines.warehouse.raw.held_lists import held_lists
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name
 from orderbridge.sources.settings import warehouse_path
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.sources.words import number
-from orderbridge.transforms.customer_evidence import CUSTOMER, NOTATION
-from orderbridge.transforms.customer_index import (
+from orderbridge.transforms.erp.match_keys import code
+from orderbridge.transforms.frames import Column, from_arrow
+from orderbridge.transforms.orders.columns import texts_of
+from orderbridge.transforms.orders.customer_evidence import CUSTOMER, NOTATION
+from orderbridge.transforms.orders.customer_index import (
     ORDERING_CUSTOMERS,
     CustomerIndex,
     CustomerNotation,
 )
-from orderbridge.transforms.date_forms import DateOrder
-from orderbridge.transforms.dates import read_dates
-from orderbridge.transforms.erp.match_keys import code
-from orderbridge.transforms.frames import Column, from_arrow
-from orderbridge.transforms.keys import clean_text
-from orderbridge.transforms.line_discounts import DISCOUNT_UNIT
-from orderbridge.transforms.order_columns import texts_of
-from orderbridge.transforms.order_fields import FIELD_QUESTIONS
-from orderbridge.transforms.orders import is_named_utc
+from orderbridge.transforms.orders.fields import FIELD_QUESTIONS
+from orderbridge.transforms.orders.line_discounts import DISCOUNT_UNIT
+from orderbridge.transforms.orders.orders import is_named_utc
 from orderbridge.transforms.questions import Answer, Evidence
 from orderbridge.transforms.value_questions import CLOCK, DATE_ORDER, TIMEZONE
+from orderbridge.transforms.values.date_forms import DateOrder
+from orderbridge.transforms.values.dates import read_dates
+from orderbridge.transforms.values.keys import clean_text
 
 _UTC: Final = "UTC"
 _CLOCK: Final = "%H:%M on %Y-%m-%d"

@@ -14,7 +14,7 @@ import msgspec
 
 from orderbridge.pipelines.questions.model import GivenAnswer
 from orderbridge.pipelines.questions.pairs import question_of
-from orderbridge.pipelines.warehouse.reviews import decisions_in
+from orderbridge.pipelines.warehouse.answers.reviews import decisions_in
 from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions, Row, open_table

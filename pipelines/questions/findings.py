@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast, get_args
 import duckdb
 
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
-from orderbridge.pipelines.warehouse.accepted import (
+from orderbridge.pipelines.warehouse.answers.accepted import (
     COMPARED,
     Acceptance,
     Accepted,

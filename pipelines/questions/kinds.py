@@ -12,16 +12,16 @@ from typing import Final, get_args
 import duckdb
 
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
-from orderbridge.pipelines.warehouse.accepted import SAFE_NAME
+from orderbridge.pipelines.warehouse.answers.accepted import SAFE_NAME
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.field_kinds import (
+from orderbridge.pipelines.warehouse.raw.field_kinds import (
     FieldKind,
     KnownField,
     declared_kinds,
     known_fields,
     write_declared,
 )
-from orderbridge.pipelines.warehouse.schema_changes import field_names
+from orderbridge.pipelines.warehouse.raw.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import sql_name, table_names
 from orderbridge.sources.contract import RECORDS, UNDOCUMENTED
 from orderbridge.sources.decode.column_kinds import KeptKinds

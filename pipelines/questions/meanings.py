@@ -18,16 +18,16 @@ import duckdb
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
 from orderbridge.pipelines.questions.order_key import order_key_evidence
 from orderbridge.pipelines.questions.semantics import semantics_evidence
-from orderbridge.pipelines.reconcile.order_lines import discount_columns
-from orderbridge.pipelines.warehouse.answers import RunAnswers
-from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.ops import last_order_fields
-from orderbridge.pipelines.warehouse.questions import (
+from orderbridge.pipelines.reconcile.orders.lines import discount_columns
+from orderbridge.pipelines.warehouse.answers.questions import (
     LINES,
     first_asked,
     last_assumptions,
     last_evidence,
 )
+from orderbridge.pipelines.warehouse.answers.run_answers import RunAnswers
+from orderbridge.pipelines.warehouse.build import open_warehouse
+from orderbridge.pipelines.warehouse.ops import last_order_fields
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
 from orderbridge.sources.errors import UsageError
@@ -42,8 +42,8 @@ from orderbridge.sources.settings import (
     write_answers,
 )
 from orderbridge.sources.settings.setting import SETTINGS, Setting
-from orderbridge.transforms.line_fields import LINE_QUESTIONS, ONE
-from orderbridge.transforms.order_fields import COLUMN_QUESTIONS, FIELD_QUESTIONS, OTHER_ANSWERS
+from orderbridge.transforms.orders.fields import COLUMN_QUESTIONS, FIELD_QUESTIONS, OTHER_ANSWERS
+from orderbridge.transforms.orders.line_fields import LINE_QUESTIONS, ONE
 from orderbridge.transforms.questions import (
     Answer,
     Choice,

@@ -16,7 +16,7 @@ from typing import Any, Final
 import duckdb
 
 from orderbridge.pipelines.pull.publishing import quarantine_file
-from orderbridge.pipelines.warehouse.accepted import SAFE_NAME
+from orderbridge.pipelines.warehouse.answers.accepted import SAFE_NAME
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.settings import given_values, warehouse_path

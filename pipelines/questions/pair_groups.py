@@ -17,7 +17,7 @@ from orderbridge.pipelines.questions.model import (
     unknown_question,
 )
 from orderbridge.pipelines.questions.pairs import DECISIONS, grouped_pairs
-from orderbridge.pipelines.warehouse.reviews import reviews_file, write_reviews
+from orderbridge.pipelines.warehouse.answers.reviews import reviews_file, write_reviews
 from orderbridge.pipelines.warehouse.sql import Rows
 from orderbridge.sources.errors import UsageError
 from orderbridge.transforms.questions import Choice

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from orderbridge.pipelines.plan.alike import AlikePair, kept_pairs
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
-from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.reviews import (
+from orderbridge.pipelines.warehouse.answers.reviews import (
     SEPARATOR,
     Decision,
     doubtful_pairs,
@@ -22,6 +21,7 @@ from orderbridge.pipelines.warehouse.reviews import (
     reviews_file,
     write_reviews,
 )
+from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.sql import Rows, table_names
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import warehouse_path

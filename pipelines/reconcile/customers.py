@@ -22,10 +22,10 @@ from orderbridge.transforms.customers import (
     customers_findings,
     customers_part,
 )
-from orderbridge.transforms.dates import DateContext, DateEvidence, ReadDates
 from orderbridge.transforms.documents import OWNED_DOCUMENTS
 from orderbridge.transforms.findings import rule_findings
 from orderbridge.transforms.frames import from_arrow
+from orderbridge.transforms.values.dates import DateContext, DateEvidence, ReadDates
 
 _NAMES: Final = {"customer_id": "o.id", "created_at_text": "o.created_at"}
 _DOCUMENTS: Final = """

@@ -16,16 +16,23 @@ import duckdb
 import pandas as pd
 
 from orderbridge.pipelines.reconcile.customers import reconcile_customers
-from orderbridge.pipelines.reconcile.line_kinds import kind_rows, kind_sql
 from orderbridge.pipelines.reconcile.odd_values import odd_values
-from orderbridge.pipelines.reconcile.order_duplicates import duplicate_orders
-from orderbridge.pipelines.reconcile.order_lines import (
+from orderbridge.pipelines.reconcile.orders.duplicates import duplicate_orders
+from orderbridge.pipelines.reconcile.orders.line_kinds import kind_rows, kind_sql
+from orderbridge.pipelines.reconcile.orders.lines import (
     RawLines,
     ReadLines,
     line_sums_sql,
     read_lines,
 )
-from orderbridge.pipelines.reconcile.order_questions import (
+from orderbridge.pipelines.reconcile.orders.orders import (
+    NO_SUMS,
+    RawOrders,
+    fewer_known_customers,
+    match_customers,
+    reconcile_orders,
+)
+from orderbridge.pipelines.reconcile.orders.questions import (
     check_line_settings,
     check_settings,
     last_matched_share,
@@ -33,48 +40,42 @@ from orderbridge.pipelines.reconcile.order_questions import (
     lines_question,
     record_used_fields,
 )
-from orderbridge.pipelines.reconcile.order_refunds import find_refunds
-from orderbridge.pipelines.reconcile.order_statuses import OrderStatuses
-from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
-from orderbridge.pipelines.reconcile.orders import (
-    NO_SUMS,
-    RawOrders,
-    fewer_known_customers,
-    match_customers,
-    reconcile_orders,
-)
+from orderbridge.pipelines.reconcile.orders.recent_amounts import lost_line_amounts, lost_totals
+from orderbridge.pipelines.reconcile.orders.refunds import find_refunds
+from orderbridge.pipelines.reconcile.orders.statuses import OrderStatuses
+from orderbridge.pipelines.reconcile.orders.totals import reconcile_customer_orders, reconcile_lines
 from orderbridge.pipelines.reconcile.parts import Findings, Mapper, Parts, folder_of
-from orderbridge.pipelines.reconcile.recent_amounts import lost_line_amounts, lost_totals
-from orderbridge.pipelines.warehouse import coverage, ops
-from orderbridge.pipelines.warehouse.accepted import Accepted
-from orderbridge.pipelines.warehouse.questions import LINES, RunQuestions
-from orderbridge.pipelines.warehouse.recent_rows import RecentRows
-from orderbridge.pipelines.warehouse.reviews import Review
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.answers.accepted import Accepted
+from orderbridge.pipelines.warehouse.answers.questions import LINES, RunQuestions
+from orderbridge.pipelines.warehouse.answers.reviews import Review
+from orderbridge.pipelines.warehouse.raw import coverage
+from orderbridge.pipelines.warehouse.raw.recent_rows import RecentRows
 from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources.settings import ReconcileSettings
-from orderbridge.transforms.customer_evidence import CUSTOMER, NOTATION
-from orderbridge.transforms.customer_index import (
+from orderbridge.transforms.findings import combine_findings
+from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
+from orderbridge.transforms.orders.customer_evidence import CUSTOMER, NOTATION
+from orderbridge.transforms.orders.customer_index import (
     CUSTOMER_EMAILS,
     ORDERING_CUSTOMERS,
     CustomerIndex,
 )
-from orderbridge.transforms.dates import DateContext, ReadDates
-from orderbridge.transforms.findings import combine_findings
-from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
-from orderbridge.transforms.line_fields import LineChoice, LineFields, choose_line_fields
-from orderbridge.transforms.line_kinds import LINE_KINDS, kinds_in_force, kinds_question
-from orderbridge.transforms.order_fields import (
+from orderbridge.transforms.orders.fields import (
     COLUMN_QUESTIONS,
     ORDER_FIELDS,
     choose_fields,
 )
-from orderbridge.transforms.order_lines import ORDER_LINES
+from orderbridge.transforms.orders.line_fields import LineChoice, LineFields, choose_line_fields
+from orderbridge.transforms.orders.line_kinds import LINE_KINDS, kinds_in_force, kinds_question
+from orderbridge.transforms.orders.lines import ORDER_LINES
+from orderbridge.transforms.orders.statuses import STATUSES
+from orderbridge.transforms.orders.total_candidates import SUM_OF_PAYMENTS, SUMS
 from orderbridge.transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from orderbridge.transforms.promotions import promotions
 from orderbridge.transforms.questions import Question, table_of
-from orderbridge.transforms.statuses import STATUSES
-from orderbridge.transforms.total_candidates import SUM_OF_PAYMENTS, SUMS
 from orderbridge.transforms.value_questions import CLOCK
+from orderbridge.transforms.values.dates import DateContext, ReadDates
 
 
 @dataclass(slots=True)

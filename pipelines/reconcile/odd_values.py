@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.accepted import SAFE_NAME, Accepted, place_subject
-from orderbridge.pipelines.warehouse.column_values import gone_values, jumped_values
-from orderbridge.pipelines.warehouse.field_kinds import (
+from orderbridge.pipelines.warehouse.answers.accepted import SAFE_NAME, Accepted, place_subject
+from orderbridge.pipelines.warehouse.raw.column_values import gone_values, jumped_values
+from orderbridge.pipelines.warehouse.raw.field_kinds import (
     known_members,
     mixed_forms,
     odd_members,
     widened,
 )
-from orderbridge.pipelines.warehouse.recent_rows import (
+from orderbridge.pipelines.warehouse.raw.recent_rows import (
     ALL_ROWS,
     KINDS,
     RECENT,
@@ -30,7 +30,7 @@ from orderbridge.pipelines.warehouse.recent_rows import (
     RecentRows,
     RowKind,
 )
-from orderbridge.pipelines.warehouse.recent_values import recent_losses
+from orderbridge.pipelines.warehouse.raw.recent_values import recent_losses
 from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.table_schema import KEY_COLUMN, parent_key

@@ -33,7 +33,7 @@ from orderbridge.transforms.findings import (
     shared_value_findings,
 )
 from orderbridge.transforms.frames import Schema, from_arrow, to_arrow
-from orderbridge.transforms.order_columns import money
+from orderbridge.transforms.orders.columns import money
 
 PART_ROWS: Final = 100_000
 """So many rows take about 100 MB in frames."""

@@ -22,9 +22,9 @@ import pandas as pd
 
 from orderbridge.pipelines.reconcile.cluster import Cluster
 from orderbridge.pipelines.reconcile.entities import STEPS, Entity, StepInputs
-from orderbridge.pipelines.reconcile.erp_customers import MatchSummary, match_customers
-from orderbridge.pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
-from orderbridge.pipelines.reconcile.erp_variants import (
+from orderbridge.pipelines.reconcile.erp.customers import MatchSummary, match_customers
+from orderbridge.pipelines.reconcile.erp.files import ErpFiles, read_erp_customers
+from orderbridge.pipelines.reconcile.erp.variants import (
     VariantSummary,
     compare_variants,
     read_erp_variants,
@@ -34,8 +34,10 @@ from orderbridge.pipelines.reconcile.odd_values import lost_values
 from orderbridge.pipelines.reconcile.own_checks import check_findings, read_checks
 from orderbridge.pipelines.reconcile.parts import Mapper, folder_of
 from orderbridge.pipelines.reconcile.value_questions import ask_about_values, settings_in_force
-from orderbridge.pipelines.warehouse import coverage, merge, ops
-from orderbridge.pipelines.warehouse.answers import RunAnswers
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.answers.questions import RunQuestions
+from orderbridge.pipelines.warehouse.answers.run_answers import RunAnswers
+from orderbridge.pipelines.warehouse.bi.views import create_views
 from orderbridge.pipelines.warehouse.build import warehouse_errors
 from orderbridge.pipelines.warehouse.finding_history import (
     NewFindings,
@@ -44,21 +46,20 @@ from orderbridge.pipelines.warehouse.finding_history import (
     record_findings,
 )
 from orderbridge.pipelines.warehouse.new_rules import NewRule, new_rules
-from orderbridge.pipelines.warehouse.questions import RunQuestions
-from orderbridge.pipelines.warehouse.recent_rows import BATCH_ROWS_MIN
+from orderbridge.pipelines.warehouse.raw import coverage, merge
+from orderbridge.pipelines.warehouse.raw.recent_rows import BATCH_ROWS_MIN
+from orderbridge.pipelines.warehouse.raw.schema_changes import enumeration
 from orderbridge.pipelines.warehouse.run import WarehouseRun
-from orderbridge.pipelines.warehouse.schema_changes import enumeration
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import change_settings, replace
-from orderbridge.pipelines.warehouse.views import create_views
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 from orderbridge.sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
-from orderbridge.transforms.dates import DateContext, ReadDates
 from orderbridge.transforms.findings import combine_findings, rule_findings
 from orderbridge.transforms.frames import constant
-from orderbridge.transforms.phones import CALLING_CODES
 from orderbridge.transforms.questions import Question
+from orderbridge.transforms.values.dates import DateContext, ReadDates
+from orderbridge.transforms.values.phones import CALLING_CODES
 
 steps = logging.getLogger("orderbridge.steps")
 MEMORY_MB: Final = 350

@@ -13,16 +13,14 @@ from typing import Final, cast
 import duckdb
 import pandas as pd
 
-from orderbridge.pipelines.warehouse.questions import RunQuestions
+from orderbridge.pipelines.warehouse.answers.questions import RunQuestions
 from orderbridge.sources.settings import ReconcileSettings
 from orderbridge.sources.settings.sections import Clock, CodeZeros
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.chance import Share
-from orderbridge.transforms.date_forms import DateOrder
-from orderbridge.transforms.dates import ReadDates
 from orderbridge.transforms.erp.codes import CODE_PREFIX, CODE_ZEROS
 from orderbridge.transforms.findings import combine_findings, table_finding, to_answer
-from orderbridge.transforms.orders import is_named_utc
+from orderbridge.transforms.orders.orders import is_named_utc
 from orderbridge.transforms.questions import Answer, Question
 from orderbridge.transforms.value_questions import (
     CLOCK,
@@ -41,6 +39,8 @@ from orderbridge.transforms.value_questions import (
     page_question,
     zone_question,
 )
+from orderbridge.transforms.values.date_forms import DateOrder
+from orderbridge.transforms.values.dates import ReadDates
 
 _NAIVE: Final = "iso_naive"
 """The form of times without an offset: such as databases write them."""

@@ -13,8 +13,8 @@ import duckdb
 import yaml
 
 from orderbridge.pipelines.reporting.outputs import output_target
+from orderbridge.pipelines.warehouse.bi.descriptions import primary_keys
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.descriptions import primary_keys
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.errors import UsageError

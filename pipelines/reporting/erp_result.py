@@ -15,7 +15,7 @@ from orderbridge.pipelines.import_file.result import ROWS_MAX, new_workbook, wri
 from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.mapping import load, propose, sample
 from orderbridge.pipelines.plan.rejects import RejectsWriter
-from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reconcile.erp.files import ErpFiles
 from orderbridge.pipelines.reporting.outputs import output_target
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.sources.disk import disk_errors, replace_file, working_folder

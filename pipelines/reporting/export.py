@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 
 from orderbridge.pipelines.import_file.result import ROWS_MAX, new_workbook
 from orderbridge.pipelines.reporting.outputs import output_target
+from orderbridge.pipelines.warehouse.bi.descriptions import DESCRIBED_SCHEMAS, may_be_personal
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.descriptions import DESCRIBED_SCHEMAS, may_be_personal
 from orderbridge.pipelines.warehouse.sql import failure_words, is_one_select, sql_name
 from orderbridge.sources.disk import disk_errors, replace_file, working_folder, write_private
 from orderbridge.sources.errors import UsageError

@@ -15,7 +15,7 @@ from typing import Any, Final
 import duckdb
 import pandas as pd
 
-from orderbridge.pipelines.warehouse.descriptions import harmless_columns
+from orderbridge.pipelines.warehouse.bi.descriptions import harmless_columns
 from orderbridge.pipelines.warehouse.sql import table_names
 
 MASK: Final = "•••"

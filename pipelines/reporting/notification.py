@@ -26,7 +26,7 @@ from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.failure import describe_error, was_published
 from orderbridge.pipelines.warehouse.finding_history import in_words, new_findings
 from orderbridge.pipelines.warehouse.ops import last_reads
-from orderbridge.pipelines.warehouse.schema_changes import schema_changes
+from orderbridge.pipelines.warehouse.raw.schema_changes import schema_changes
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.sources.command_line import program
 from orderbridge.sources.errors import ExitCode, Stopped

@@ -20,9 +20,9 @@ from orderbridge.pipelines.reporting.outputs import output_target
 from orderbridge.pipelines.reporting.report_data import ReportData, read_report_data
 from orderbridge.pipelines.reporting.tables import anchor, render, tag
 from orderbridge.pipelines.reporting.texts import Language, ReportTexts, report_texts
+from orderbridge.pipelines.warehouse.bi.marks import MARK
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.finding_history import NewFindings
-from orderbridge.pipelines.warehouse.marks import MARK
 from orderbridge.pipelines.warehouse.sql import Rows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.disk import PRIVATE_FILE, disk_errors, replace_file

@@ -15,15 +15,15 @@ from typing import Any, Final
 
 import duckdb
 
+from orderbridge.pipelines.warehouse.bi.marks import assumed_columns, assumptions
 from orderbridge.pipelines.warehouse.finding_history import NewFindings, new_findings
-from orderbridge.pipelines.warehouse.marks import assumed_columns, assumptions
-from orderbridge.pipelines.warehouse.schema_changes import SchemaChange, schema_changes
+from orderbridge.pipelines.warehouse.raw.schema_changes import SchemaChange, schema_changes
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import Rows, read_rows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import DataSource
-from orderbridge.transforms.statuses import STATUSES
+from orderbridge.transforms.orders.statuses import STATUSES
 
 FURTHER: Final = (
     "order_lines", "customer_orders", "customer_history", "promotion_history", "price_list_history",

@@ -24,7 +24,7 @@ from orderbridge.pipelines.warehouse.build import lock_file, open_warehouse
 from orderbridge.pipelines.warehouse.finding_history import NewFindings, new_findings
 from orderbridge.pipelines.warehouse.lock import lock_holder
 from orderbridge.pipelines.warehouse.ops import LastRead, last_reads
-from orderbridge.pipelines.warehouse.schema_changes import SchemaChange, schema_changes
+from orderbridge.pipelines.warehouse.raw.schema_changes import SchemaChange, schema_changes
 from orderbridge.pipelines.warehouse.sql import read_rows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import UsageError

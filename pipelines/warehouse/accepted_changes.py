@@ -17,9 +17,9 @@ from typing import Any, Final, Self, TypeVar
 import duckdb
 import msgspec
 
-from orderbridge.pipelines.warehouse.accepted import accepted_file
-from orderbridge.pipelines.warehouse.held_lists import HeldList
-from orderbridge.pipelines.warehouse.merge import SHRINK_ROWS, SHRINK_SHARE
+from orderbridge.pipelines.warehouse.answers.accepted import accepted_file
+from orderbridge.pipelines.warehouse.raw.held_lists import HeldList
+from orderbridge.pipelines.warehouse.raw.merge import SHRINK_ROWS, SHRINK_SHARE
 from orderbridge.pipelines.warehouse.source import read_source, source_run
 from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.errors import UsageError

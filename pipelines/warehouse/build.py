@@ -182,7 +182,7 @@ def _shadows(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
     The catalog is asked by its full name: a function in the file may have the short one.
     """
-    from orderbridge.pipelines.warehouse.descriptions import table_description
+    from orderbridge.pipelines.warehouse.bi.descriptions import table_description
 
     views = connection.execute(
         "SELECT schema_name, view_name FROM system.main.duckdb_views()"

@@ -16,7 +16,7 @@ from typing import Final
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.accepted import Accepted, is_about
+from orderbridge.pipelines.warehouse.answers.accepted import Accepted, is_about
 from orderbridge.pipelines.warehouse.new_rules import NewRule
 from orderbridge.pipelines.warehouse.sql import sql_text
 from orderbridge.sources.words import number

@@ -18,7 +18,7 @@ from orderbridge.pipelines.warehouse.sql import table_names
 
 if TYPE_CHECKING:
     from orderbridge.sources.extract.result import ListResult
-    from orderbridge.transforms.customer_index import CustomerNotation
+    from orderbridge.transforms.orders.customer_index import CustomerNotation
 
 ERP_FILE: Final = "erp_customers_file"
 """The observation of the name of the file that the ERP's customers were read from."""

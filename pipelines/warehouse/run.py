@@ -14,9 +14,9 @@ from uuid import uuid4
 import duckdb
 
 from orderbridge.pipelines.warehouse import ops
-from orderbridge.pipelines.warehouse.answers import answers_hash
+from orderbridge.pipelines.warehouse.answers.run_answers import answers_hash
+from orderbridge.pipelines.warehouse.bi.descriptions import write_comments
 from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
-from orderbridge.pipelines.warehouse.descriptions import write_comments
 from orderbridge.pipelines.warehouse.destination.copy import check_destination, copy_to_destination
 from orderbridge.pipelines.warehouse.failure import (
     clear_failure,

@@ -18,8 +18,8 @@ from typing import Final
 
 import duckdb
 
+from orderbridge.pipelines.warehouse.bi.descriptions import primary_keys
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.descriptions import primary_keys
 from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
 from orderbridge.sources.disk import PRIVATE_FILE, exclude_from_git, private_folder
 from orderbridge.sources.errors import UsageError

@@ -3,7 +3,7 @@
 An entry is its name, the file and the arguments of pytest on one line, then whole lines of the file, before (`-`) and
 after (`+`):
 
-    * an-ambiguous-number-is-guessed @ transforms/numbers.py: tests/transforms/test_numbers.py
+    * an-ambiguous-number-is-guessed @ transforms/values/numbers.py: tests/transforms/test_numbers.py
     -            return "ambiguous"
     +            return "comma"
 """

@@ -231,7 +231,7 @@ def asking_modules() -> list[Path]:
     """The modules that make questions; kinds of fields are for engineers, and stay in English."""
     modules = [*(CHECKOUT / "pipelines" / "questions").glob("*.py")]
     modules += (CHECKOUT / "transforms").rglob("*.py")
-    modules.append(CHECKOUT / "pipelines" / "reconcile" / "order_questions.py")
+    modules.append(CHECKOUT / "pipelines" / "reconcile" / "orders" / "questions.py")
     return [one for one in modules if one.name != "kinds.py"]
 
 

@@ -22,9 +22,10 @@ from orderbridge.pipelines.push import eligibility, lookups, outcome
 from orderbridge.pipelines.push.lookups import Doubt
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.reconcile import entities, odd_values
-from orderbridge.pipelines.warehouse import build, recent_rows
-from orderbridge.pipelines.warehouse.accepted import Accepted
+from orderbridge.pipelines.warehouse import build
+from orderbridge.pipelines.warehouse.answers.accepted import Accepted
 from orderbridge.pipelines.warehouse.destination import changes
+from orderbridge.pipelines.warehouse.raw import recent_rows
 from orderbridge.sources import disk
 from orderbridge.sources.decode import rows, schema_inference, values
 from orderbridge.sources.decode.documented import decode

@@ -35,18 +35,19 @@ from orderbridge.pipelines.pull.targets import Targets
 from orderbridge.pipelines.reconcile import reconcile
 from orderbridge.pipelines.reconcile.entities import STEPS
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
-from orderbridge.pipelines.warehouse import merge, ops
-from orderbridge.pipelines.warehouse.accepted import (
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.answers.accepted import (
     Acceptance,
     accepted_file,
     read_acceptances,
     write_acceptances,
 )
 from orderbridge.pipelines.warehouse.build import Build
-from orderbridge.pipelines.warehouse.field_kinds import kept_kinds
-from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
-from orderbridge.pipelines.warehouse.recent_rows import mark_recent_rows
-from orderbridge.pipelines.warehouse.schema_changes import field_names
+from orderbridge.pipelines.warehouse.raw import merge
+from orderbridge.pipelines.warehouse.raw.field_kinds import kept_kinds
+from orderbridge.pipelines.warehouse.raw.load import CATALOG, LOADED
+from orderbridge.pipelines.warehouse.raw.recent_rows import mark_recent_rows
+from orderbridge.pipelines.warehouse.raw.schema_changes import field_names
 from orderbridge.sandbox.config import V1_KEY
 from orderbridge.sources.extract.result import WalkOptions
 from orderbridge.sources.extract.spool import SpoolFolder

@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from orderbridge.transforms.customer_evidence import customer_evidence
-from orderbridge.transforms.customer_index import CustomerIndex
-from orderbridge.transforms.field_evidence import ExaminedColumns
 from orderbridge.transforms.frames import column, constant
+from orderbridge.transforms.orders.customer_evidence import customer_evidence
+from orderbridge.transforms.orders.customer_index import CustomerIndex
+from orderbridge.transforms.orders.field_evidence import ExaminedColumns
 
 
 @pytest.mark.parametrize("step", [1, -1, 7])

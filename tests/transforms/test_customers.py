@@ -10,10 +10,10 @@ import pandas as pd
 from pandas.testing import assert_frame_equal
 
 from orderbridge.transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS
-from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.documents import RAW_DOCUMENTS, sort_documents
 from orderbridge.transforms.findings import FINDINGS
 from orderbridge.transforms.frames import BIGINT, TEXT, frame, typed
+from orderbridge.transforms.values.dates import DateContext
 from tests.pipelines.reconcile.in_parts import customers
 from tests.transforms.rows import values
 

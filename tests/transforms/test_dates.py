@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orderbridge.transforms.date_forms import DateOrder
-from orderbridge.transforms.dates import (
+from orderbridge.transforms.values.date_forms import DateOrder
+from orderbridge.transforms.values.dates import (
     DateColumn,
     DateContext,
     DateEvidence,

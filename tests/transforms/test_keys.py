@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from orderbridge.transforms import findings as of_rows
 from orderbridge.transforms.frames import array, column
-from orderbridge.transforms.keys import canonical_id, fold_case
+from orderbridge.transforms.values.keys import canonical_id, fold_case
 from tests.transforms.rows import values
 
 

@@ -11,19 +11,19 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from orderbridge.pipelines.reconcile.order_lines import RawLines, read_lines
+from orderbridge.pipelines.reconcile.orders.lines import RawLines, read_lines
 from orderbridge.transforms.frames import BIGINT, MONEY, TEXT, frame
-from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.line_discounts import (
+from orderbridge.transforms.orders.fields import LineUnits
+from orderbridge.transforms.orders.line_discounts import (
     DISCOUNT_UNIT,
     DiscountUnit,
     discount_question,
     line_amounts,
 )
-from orderbridge.transforms.line_fields import LINE_QUESTIONS, LineChoice, choose_line_fields
-from orderbridge.transforms.order_fields import LineUnits
+from orderbridge.transforms.orders.line_fields import LINE_QUESTIONS, LineChoice, choose_line_fields
+from orderbridge.transforms.orders.total_candidates import SUM_OF_LINES
 from orderbridge.transforms.questions import ANY_RIVAL, ASSUMPTION, Answer
-from orderbridge.transforms.total_candidates import SUM_OF_LINES
+from orderbridge.transforms.values.keys import BOOKKEEPING
 from tests.pipelines.reconcile.in_parts import NIGHT, build_of, choose_fields, order_lines
 from tests.transforms.rows import values
 from tests.transforms.test_order_fields import COUNT, CUSTOMERS, NUMBERS, VALUES

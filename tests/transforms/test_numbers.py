@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from orderbridge.transforms.numbers import (
+from orderbridge.transforms.values.numbers import (
     COMMA,
     POINT,
     Notation,

@@ -11,15 +11,24 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from orderbridge.transforms.amount_unit import UNIT
-from orderbridge.transforms.cancelled import Cancellation, Witness, means_cancelled, related_columns
-from orderbridge.transforms.customer_index import ORDERING_CUSTOMERS
 from orderbridge.transforms.frames import BIGINT, TEXT, column, frame
-from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.numbers import POINT
-from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice, OrderFields
+from orderbridge.transforms.orders.amount_unit import UNIT
+from orderbridge.transforms.orders.cancelled import (
+    Cancellation,
+    Witness,
+    means_cancelled,
+    related_columns,
+)
+from orderbridge.transforms.orders.customer_index import ORDERING_CUSTOMERS
+from orderbridge.transforms.orders.fields import FIELD_QUESTIONS, FieldChoice, OrderFields
+from orderbridge.transforms.orders.statuses import (
+    StatusEvidence,
+    classes_in_force,
+    proposed_classes,
+)
 from orderbridge.transforms.questions import Answer
-from orderbridge.transforms.statuses import StatusEvidence, classes_in_force, proposed_classes
+from orderbridge.transforms.values.keys import BOOKKEEPING
+from orderbridge.transforms.values.numbers import POINT
 from tests.pipelines.reconcile.in_parts import NIGHT, choose_fields, folded
 
 CUSTOMERS = frame(

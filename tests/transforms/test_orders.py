@@ -15,23 +15,23 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
-from orderbridge.pipelines.reconcile.order_duplicates import duplicate_orders
-from orderbridge.pipelines.reconcile.order_totals import CUSTOMER_ORDERS
-from orderbridge.transforms.amount_unit import in_units
-from orderbridge.transforms.customer_index import (
+from orderbridge.pipelines.reconcile.orders.duplicates import duplicate_orders
+from orderbridge.pipelines.reconcile.orders.totals import CUSTOMER_ORDERS
+from orderbridge.transforms.findings import FINDINGS
+from orderbridge.transforms.frames import BIGINT, MONEY, TEXT, column, frame
+from orderbridge.transforms.orders.amount_unit import in_units
+from orderbridge.transforms.orders.columns import AmountEvidence, money
+from orderbridge.transforms.orders.customer_index import (
     ORDERING_CUSTOMERS,
     CustomerIndex,
     CustomerNotation,
 )
-from orderbridge.transforms.dates import DateContext
-from orderbridge.transforms.findings import FINDINGS
-from orderbridge.transforms.frames import BIGINT, MONEY, TEXT, column, frame
-from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.order_columns import AmountEvidence, money
-from orderbridge.transforms.order_fields import OrderFields
-from orderbridge.transforms.order_lines import ORDER_LINES, line_sums
-from orderbridge.transforms.orders import ORDERS, order_customers
+from orderbridge.transforms.orders.fields import OrderFields
+from orderbridge.transforms.orders.lines import ORDER_LINES, line_sums
+from orderbridge.transforms.orders.orders import ORDERS, order_customers
 from orderbridge.transforms.questions import ASSUMPTION, Answer
+from orderbridge.transforms.values.dates import DateContext
+from orderbridge.transforms.values.keys import BOOKKEEPING
 from tests.pipelines.reconcile.in_parts import (
     Orders,
     build_of,

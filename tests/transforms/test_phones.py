@@ -7,7 +7,7 @@ import pytest
 
 from orderbridge.pipelines.push.listing import differing_fields
 from orderbridge.transforms.frames import TEXT
-from orderbridge.transforms.phones import same_phone
+from orderbridge.transforms.values.phones import same_phone
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 from pandas.testing import assert_frame_equal
 
-from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.findings import FINDINGS
 from orderbridge.transforms.frames import frame
 from orderbridge.transforms.promotions import PROMOTIONS, RAW_PROMOTIONS, promotions
+from orderbridge.transforms.values.dates import DateContext
 from tests.transforms.rows import values
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)

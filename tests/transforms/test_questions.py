@@ -11,10 +11,8 @@ import pyarrow as pa
 import pytest
 
 from orderbridge.transforms.chance import Share
-from orderbridge.transforms.dates import ReadDates
 from orderbridge.transforms.frames import column
-from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.order_fields import FIELD_QUESTIONS, FieldChoice
+from orderbridge.transforms.orders.fields import FIELD_QUESTIONS, FieldChoice
 from orderbridge.transforms.questions import (
     ANY_RIVAL,
     ASSUMPTION,
@@ -31,6 +29,8 @@ from orderbridge.transforms.value_questions import (
     order_question,
     zone_question,
 )
+from orderbridge.transforms.values.dates import ReadDates
+from orderbridge.transforms.values.keys import BOOKKEEPING
 from tests.pipelines.reconcile.in_parts import choose_fields
 from tests.transforms.test_order_fields import COUNT, CUSTOMERS, orders
 

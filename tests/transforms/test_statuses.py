@@ -5,10 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from orderbridge.transforms.cancelled import Cancellation
 from orderbridge.transforms.frames import column
-from orderbridge.transforms.questions import ASSUMPTION, Answer, Question, question, table_of
-from orderbridge.transforms.statuses import (
+from orderbridge.transforms.orders.cancelled import Cancellation
+from orderbridge.transforms.orders.statuses import (
     STATUSES,
     StatusEvidence,
     class_of_word,
@@ -18,6 +17,7 @@ from orderbridge.transforms.statuses import (
     status_columns,
     status_question,
 )
+from orderbridge.transforms.questions import ASSUMPTION, Answer, Question, question, table_of
 
 CLASSES = {
     "sale": (

@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from orderbridge.pipelines.ledger.keys import comparable as one_comparable
 from orderbridge.pipelines.ledger.keys import search_key as one_search_key
-from orderbridge.transforms.texts import email_key, lookalike_key, one_email_key, one_lookalike_key
 from orderbridge.transforms.upserts.decisions import comparable, search_key
+from orderbridge.transforms.values.texts import (
+    email_key,
+    lookalike_key,
+    one_email_key,
+    one_lookalike_key,
+)
 
 LETTERS = "aZ@. \t\x1c\x85\u00a0\u00ad\u200b\u2003ñÑßſKＫİi̇ﬁ①éeé\u0301Ωώ"
 

@@ -6,7 +6,7 @@ values as given. Values that mean the same are equal however they are written:
 - codes: surrounding whitespace and `1.0` for `1` make no difference, zeros in front do;
 - price lists, which are numbers: nor do zeros in front and `1,00`;
 - e-mail addresses: the case of ASCII letters; documents' numbers: punctuation and case;
-- phones: see `transforms.phones`;
+- phones: see `transforms.values.phones`;
 - names and addresses: runs of whitespace, how accents are encoded, and case where the ERP writes in capitals.
 
 An empty cell of the ERP differs from nothing, since exports leave out what they do not know. A value of the ERP where
@@ -40,8 +40,8 @@ from orderbridge.transforms.frames import (
     typed,
     unlike,
 )
-from orderbridge.transforms.phones import same_phone
-from orderbridge.transforms.texts import email_key, single_spaced, tidied
+from orderbridge.transforms.values.phones import same_phone
+from orderbridge.transforms.values.texts import email_key, single_spaced, tidied
 
 
 class Notation(NamedTuple):

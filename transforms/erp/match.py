@@ -48,7 +48,7 @@ from orderbridge.transforms.frames import (
     is_strictly_increasing,
     typed,
 )
-from orderbridge.transforms.texts import tidied
+from orderbridge.transforms.values.texts import tidied
 
 REVIEWS: Final = {"line_key": TEXT, "customer_id": TEXT, "is_accepted": BOOLEAN}
 """What a person has decided about pairs, in the order of the decisions.

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from orderbridge.transforms.frames import THREADS, array
-from orderbridge.transforms.texts import (
+from orderbridge.transforms.values.texts import (
     EMAIL_FORM,
     email_key,
     lookalike_key,

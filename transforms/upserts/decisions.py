@@ -32,9 +32,9 @@ from orderbridge.transforms.frames import (
     take_or_null,
     typed,
 )
-from orderbridge.transforms.keys import canonical_id, clean_text
-from orderbridge.transforms.phones import same_phone
-from orderbridge.transforms.texts import email_key, lookalike_key
+from orderbridge.transforms.values.keys import canonical_id, clean_text
+from orderbridge.transforms.values.phones import same_phone
+from orderbridge.transforms.values.texts import email_key, lookalike_key
 
 _TEXT: Final = pd.ArrowDtype(TEXT)
 CUSTOMER_KEYS: Final = {"erpCode": "erp_code", "email": "email", "loginCode": "login_code"}
@@ -169,7 +169,7 @@ def decide_customers(
         documents: the columns of `INPUT_DOCUMENTS`.
         known: the columns of `KNOWN`, of the raw customers that are not missing.
         known_documents: the columns of `KNOWN_DOCUMENTS`.
-        country: of phone numbers without a country code (`transforms.phones.same_phone`).
+        country: of phone numbers without a country code (`transforms.values.phones.same_phone`).
 
     Returns:
         The columns of `DECISIONS`, a row for each input in its order. The columns of `FIELD_DIFFERENCES`: for

@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from orderbridge.pipelines.warehouse.descriptions import primary_keys
+from orderbridge.pipelines.warehouse.bi.descriptions import primary_keys
 from orderbridge.pipelines.warehouse.sql import sql_name
 from orderbridge.sources.disk import exclude_from_git, private_folder
 

@@ -16,6 +16,8 @@ from typing import Final
 
 import duckdb
 
+from orderbridge.pipelines.warehouse.bi.views import SCHEMA as VIEW_SCHEMA
+from orderbridge.pipelines.warehouse.bi.views import VIEWS, statements
 from orderbridge.pipelines.warehouse.build import SCHEMAS, Build, open_warehouse
 from orderbridge.pipelines.warehouse.destination.changes import CopyNotes
 from orderbridge.pipelines.warehouse.destination.database import (
@@ -35,8 +37,6 @@ from orderbridge.pipelines.warehouse.destination.postgres import tls_warning
 from orderbridge.pipelines.warehouse.extras import install_command
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import table_names
-from orderbridge.pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
-from orderbridge.pipelines.warehouse.views import VIEWS, statements
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import WarehouseSettings, load_dlt
 

@@ -17,12 +17,12 @@ from typing import Any, Final, Literal
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.build import SCHEMAS
-from orderbridge.pipelines.warehouse.descriptions import (
+from orderbridge.pipelines.warehouse.bi.descriptions import (
     column_comments,
     primary_keys,
     table_description,
 )
+from orderbridge.pipelines.warehouse.build import SCHEMAS
 from orderbridge.pipelines.warehouse.destination.changes import REMOVED, CopyNotes, TableChanges
 from orderbridge.pipelines.warehouse.destination.errors import PUBLISHED
 from orderbridge.pipelines.warehouse.destination.names import dlt_destination

@@ -13,8 +13,8 @@ from typing import Final
 
 from orderbridge.pipelines.warehouse.extras import install_command
 from orderbridge.pipelines.warehouse.failure import is_interrupted
-from orderbridge.pipelines.warehouse.load import without_settings
 from orderbridge.pipelines.warehouse.machine_errors import cause_of
+from orderbridge.pipelines.warehouse.raw.load import without_settings
 from orderbridge.sources.errors import BridgeError, PlatformError
 from orderbridge.sources.settings import WarehouseSettings
 

@@ -22,7 +22,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from orderbridge.pipelines.warehouse.descriptions import column_comments, primary_keys
+from orderbridge.pipelines.warehouse.bi.descriptions import column_comments, primary_keys
 from orderbridge.pipelines.warehouse.source import stored_source
 from orderbridge.sources.disk import move_file, sync
 from orderbridge.sources.errors import PlatformError, UsageError

@@ -25,7 +25,7 @@ from orderbridge.pipelines.cli.main import orderbridge
 from orderbridge.pipelines.cli.reconcile import _lines
 from orderbridge.pipelines.cli.run import summary
 from orderbridge.pipelines.pull.model import PullResult
-from orderbridge.pipelines.reconcile.erp_customers import MatchSummary
+from orderbridge.pipelines.reconcile.erp.customers import MatchSummary
 from orderbridge.pipelines.reconcile.reconcile import ReconcileResult
 from orderbridge.pipelines.reporting.notification import run_summary
 from orderbridge.pipelines.warehouse.failure import clear_failure

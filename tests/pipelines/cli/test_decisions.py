@@ -22,7 +22,7 @@ from orderbridge.pipelines.push.verify import VerifyResult
 from orderbridge.pipelines.questions.pair_groups import PairGroups
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.reconcile.reconcile import reconcile
-from orderbridge.pipelines.warehouse.reviews import (
+from orderbridge.pipelines.warehouse.answers.reviews import (
     doubtful_pairs,
     read_reviews,
     review_frame,

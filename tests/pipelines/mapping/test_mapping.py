@@ -26,7 +26,7 @@ from orderbridge.pipelines.mapping.field_paths import all_paths, resolve
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS
-from orderbridge.transforms.numbers import COMMA, POINT, Notation
+from orderbridge.transforms.values.numbers import COMMA, POINT, Notation
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = ("mapping.md", "mapping-examples.md", "reference/mapping.md")

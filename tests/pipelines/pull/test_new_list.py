@@ -15,7 +15,7 @@ from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
 from orderbridge.pipelines.reconcile.entities import STEPS, Entity, StepInputs
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
-from orderbridge.pipelines.warehouse.descriptions import column_description
+from orderbridge.pipelines.warehouse.bi.descriptions import column_description
 from orderbridge.sandbox import app, records
 from orderbridge.sandbox.config import SandboxConfig
 from orderbridge.sandbox.messages import Call, encoded

@@ -20,9 +20,10 @@ from orderbridge.pipelines.pull.walking import ListWalks
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
 from orderbridge.pipelines.reporting.notification import run_summary
 from orderbridge.pipelines.reporting.status import read_status
-from orderbridge.pipelines.warehouse import merge, ops
+from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.build import Build
-from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
+from orderbridge.pipelines.warehouse.raw import merge
+from orderbridge.pipelines.warehouse.raw.load import CATALOG, LOADED
 from orderbridge.sandbox.app import Platform
 from orderbridge.sandbox.config import V1_KEY, SandboxConfig
 from orderbridge.sources.contract import RECORDS

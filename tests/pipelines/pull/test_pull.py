@@ -22,7 +22,7 @@ from orderbridge.pipelines.pull import publishing, walking
 from orderbridge.pipelines.pull.check import check
 from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
-from orderbridge.pipelines.warehouse import merge
+from orderbridge.pipelines.warehouse.raw import merge
 from orderbridge.sources.contract import records_of
 from orderbridge.sources.errors import AccessError, CoverageError, UsageError
 from orderbridge.sources.extract.result import ListResult

@@ -27,11 +27,11 @@ from orderbridge.pipelines.pull import publishing, walking
 from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.publishing import Publication
 from orderbridge.pipelines.pull.pull import pull
-from orderbridge.pipelines.warehouse import merge
 from orderbridge.pipelines.warehouse.build import Build
 from orderbridge.pipelines.warehouse.failure import failure_file, was_published
 from orderbridge.pipelines.warehouse.failure import read as read_failure
-from orderbridge.pipelines.warehouse.load import load
+from orderbridge.pipelines.warehouse.raw import merge
+from orderbridge.pipelines.warehouse.raw.load import load
 from orderbridge.sources.errors import PlatformError, RateLimited, Stopped, UsageError
 from orderbridge.sources.extract import walk as walks
 from orderbridge.sources.extract.page_files import PageFiles

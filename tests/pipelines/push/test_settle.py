@@ -24,7 +24,7 @@ from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.resolutions import Answers
 from orderbridge.pipelines.push.settle import SettleResult, settle
 from orderbridge.pipelines.push.verify import VerifyResult, verify
-from orderbridge.pipelines.warehouse.reviews import write_reviews
+from orderbridge.pipelines.warehouse.answers.reviews import write_reviews
 from orderbridge.sources.contract import CUSTOMER
 from orderbridge.sources.errors import ExitCode, HttpRejected, UsageError
 from orderbridge.sources.http.exchange import WriteOutcome

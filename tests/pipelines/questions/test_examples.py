@@ -14,9 +14,9 @@ import pytest
 
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.pull.pull import pull
-from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reconcile.erp.files import ErpFiles
 from orderbridge.pipelines.reconcile.reconcile import Reconciling, reconcile
-from orderbridge.pipelines.warehouse.accepted import accepted_file, read_acceptances
+from orderbridge.pipelines.warehouse.answers.accepted import accepted_file, read_acceptances
 from tests.pipelines.bridge import Bridge, Done, bridge
 from tests.pipelines.push.plans import customer, place
 

@@ -11,7 +11,7 @@ import pytest
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.pull.pull import pull
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
-from orderbridge.pipelines.warehouse.field_kinds import declared_kinds
+from orderbridge.pipelines.warehouse.raw.field_kinds import declared_kinds
 from tests.pipelines.bridge import Bridge, Done, bridge
 
 ITEMS = "kind:orders/items"

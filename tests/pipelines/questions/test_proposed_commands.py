@@ -14,7 +14,7 @@ import pytest
 
 from orderbridge.pipelines.cli.main import orderbridge
 from orderbridge.pipelines.reconcile.reconcile import reconcile
-from orderbridge.pipelines.warehouse.accepted import (
+from orderbridge.pipelines.warehouse.answers.accepted import (
     RULE_NAMES,
     accepted_file,
     read_acceptances,

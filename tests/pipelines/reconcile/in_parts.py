@@ -20,31 +20,39 @@ import pyarrow as pa
 
 from orderbridge.pipelines.reconcile import parts
 from orderbridge.pipelines.reconcile.customers import reconcile_customers
-from orderbridge.pipelines.reconcile.order_lines import RawLines, read_lines
-from orderbridge.pipelines.reconcile.order_refunds import find_refunds
-from orderbridge.pipelines.reconcile.order_totals import reconcile_customer_orders, reconcile_lines
-from orderbridge.pipelines.reconcile.orders import RawOrders, match_customers, reconcile_orders
+from orderbridge.pipelines.reconcile.orders.lines import RawLines, read_lines
+from orderbridge.pipelines.reconcile.orders.orders import (
+    RawOrders,
+    match_customers,
+    reconcile_orders,
+)
+from orderbridge.pipelines.reconcile.orders.refunds import find_refunds
+from orderbridge.pipelines.reconcile.orders.totals import reconcile_customer_orders, reconcile_lines
 from orderbridge.pipelines.reconcile.parts import Findings, Parts, folder_of
-from orderbridge.transforms.amount_unit import UNIT
-from orderbridge.transforms.cancelled import NO_STATUS, Cancellation
-from orderbridge.transforms.customer_evidence import NOTATION
-from orderbridge.transforms.customer_index import CustomerIndex
-from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import column, constant, from_arrow
-from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.line_fields import choose_line_fields
-from orderbridge.transforms.order_columns import AmountEvidence, texts_of
-from orderbridge.transforms.order_fields import (
+from orderbridge.transforms.orders.amount_unit import UNIT
+from orderbridge.transforms.orders.cancelled import NO_STATUS, Cancellation
+from orderbridge.transforms.orders.columns import AmountEvidence, texts_of
+from orderbridge.transforms.orders.customer_evidence import NOTATION
+from orderbridge.transforms.orders.customer_index import CustomerIndex
+from orderbridge.transforms.orders.fields import (
     CHARGES,
     FIELD_QUESTIONS,
     FieldChoice,
     LineUnits,
     OrderFields,
 )
-from orderbridge.transforms.order_fields import choose_fields as choose
+from orderbridge.transforms.orders.fields import choose_fields as choose
+from orderbridge.transforms.orders.line_fields import choose_line_fields
+from orderbridge.transforms.orders.statuses import (
+    StatusEvidence,
+    classes_in_force,
+    proposed_classes,
+)
 from orderbridge.transforms.questions import ASSUMPTION, Answer
-from orderbridge.transforms.statuses import StatusEvidence, classes_in_force, proposed_classes
+from orderbridge.transforms.values.dates import DateContext
+from orderbridge.transforms.values.keys import BOOKKEEPING
 
 
 @cache

@@ -12,9 +12,11 @@ import pytest
 from distributed import LocalCluster
 
 from orderbridge.pipelines.reconcile import cluster as cluster_module
-from orderbridge.pipelines.reconcile import match, orders, parts
+from orderbridge.pipelines.reconcile import parts
 from orderbridge.pipelines.reconcile.cluster import Cluster
-from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reconcile.erp import match
+from orderbridge.pipelines.reconcile.erp.files import ErpFiles
+from orderbridge.pipelines.reconcile.orders import orders
 from orderbridge.pipelines.reconcile.reconcile import Reconciling, reconcile
 from orderbridge.sources.errors import ExitCode, UsageError
 from tests.pipelines.reconcile.test_erp_customers import Shop

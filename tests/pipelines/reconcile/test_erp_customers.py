@@ -16,9 +16,9 @@ from orderbridge.pipelines.imports import RejectedInput, open_inputs
 from orderbridge.pipelines.mapping import load
 from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
-from orderbridge.pipelines.reconcile import match
-from orderbridge.pipelines.reconcile.erp_files import ErpCustomers, ErpFiles, read_erp_customers
-from orderbridge.pipelines.reconcile.erp_variants import read_erp_variants
+from orderbridge.pipelines.reconcile.erp import match
+from orderbridge.pipelines.reconcile.erp.files import ErpCustomers, ErpFiles, read_erp_customers
+from orderbridge.pipelines.reconcile.erp.variants import read_erp_variants
 from orderbridge.pipelines.reconcile.reconcile import Reconciling, reconcile
 from orderbridge.pipelines.reporting import erp_result
 from orderbridge.pipelines.reporting.erp_result import COLUMNS

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from orderbridge.pipelines.reconcile.history import HISTORIES, record_history
-from orderbridge.pipelines.warehouse import merge
+from orderbridge.pipelines.warehouse.raw import merge
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

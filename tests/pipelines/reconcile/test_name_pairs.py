@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orderbridge.pipelines.reconcile.name_pairs import split_pairs
+from orderbridge.pipelines.reconcile.orders.name_pairs import split_pairs
 from orderbridge.transforms.frames import TEXT, frame
 from tests.pipelines.reconcile.in_parts import build_of
 

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
-from orderbridge.pipelines.reconcile import order_statuses
-from orderbridge.pipelines.reconcile.order_lines import RawLines, read_lines
-from orderbridge.pipelines.reconcile.order_totals import reconcile_lines
-from orderbridge.pipelines.reconcile.orders import RawOrders
+from orderbridge.pipelines.reconcile.orders import statuses as order_statuses
+from orderbridge.pipelines.reconcile.orders.lines import RawLines, read_lines
+from orderbridge.pipelines.reconcile.orders.orders import RawOrders
+from orderbridge.pipelines.reconcile.orders.totals import reconcile_lines
 from orderbridge.transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS
-from orderbridge.transforms.dates import DateContext
 from orderbridge.transforms.documents import RAW_DOCUMENTS
 from orderbridge.transforms.frames import BIGINT, TEXT, TIMESTAMP, frame
-from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.line_fields import choose_line_fields
-from orderbridge.transforms.order_fields import LineUnits, OrderFields
+from orderbridge.transforms.orders.fields import LineUnits, OrderFields
+from orderbridge.transforms.orders.line_fields import choose_line_fields
 from orderbridge.transforms.questions import Answer
+from orderbridge.transforms.values.dates import DateContext
+from orderbridge.transforms.values.keys import BOOKKEEPING
 from tests.pipelines.reconcile.in_parts import build_of, customers, found_in, orders, rows_of
 from tests.transforms.rows import values
 

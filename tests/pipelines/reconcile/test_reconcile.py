@@ -21,25 +21,25 @@ from orderbridge.pipelines.reconcile.entities import STEPS
 from orderbridge.pipelines.reconcile.odd_values import odd_values
 from orderbridge.pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
 from orderbridge.pipelines.warehouse import ops
-from orderbridge.pipelines.warehouse.accepted import (
+from orderbridge.pipelines.warehouse.answers.accepted import (
     Acceptance,
     Accepted,
     accepted_file,
     read_acceptances,
     write_acceptances,
 )
-from orderbridge.pipelines.warehouse.field_kinds import declared_file
+from orderbridge.pipelines.warehouse.answers.questions import LINES
 from orderbridge.pipelines.warehouse.lock import run_lock
-from orderbridge.pipelines.warehouse.questions import LINES
-from orderbridge.pipelines.warehouse.recent_rows import RecentRows
+from orderbridge.pipelines.warehouse.raw.field_kinds import declared_file
+from orderbridge.pipelines.warehouse.raw.recent_rows import RecentRows
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
-from orderbridge.transforms.amount_unit import UNIT
-from orderbridge.transforms.customer_evidence import NOTATION
-from orderbridge.transforms.line_fields import LINE_QUESTIONS
-from orderbridge.transforms.order_fields import FIELD_QUESTIONS
+from orderbridge.transforms.orders.amount_unit import UNIT
+from orderbridge.transforms.orders.customer_evidence import NOTATION
+from orderbridge.transforms.orders.fields import FIELD_QUESTIONS
+from orderbridge.transforms.orders.line_fields import LINE_QUESTIONS
+from orderbridge.transforms.orders.statuses import STATUSES
 from orderbridge.transforms.promotions import promotions
-from orderbridge.transforms.statuses import STATUSES
 from orderbridge.transforms.value_questions import LOGIN_MODE, TIMEZONE
 from tests.pipelines.bridge import Bridge, bridge, pulled
 from tests.transforms.rows import values

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reconcile.erp.files import ErpFiles
 from orderbridge.pipelines.reconcile.reconcile import reconcile
 from tests.pipelines.bridge import bridge
 from tests.pipelines.reporting.page import write_erp_file

@@ -12,7 +12,7 @@ import pytest
 
 from orderbridge.pipelines.reporting.report import report
 from orderbridge.pipelines.reporting.texts import catalogue, report_texts
-from orderbridge.pipelines.warehouse.schema_changes import _KINDS
+from orderbridge.pipelines.warehouse.raw.schema_changes import _KINDS
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.sources.texts import LANGUAGES

@@ -10,10 +10,11 @@ from unittest import mock
 import duckdb
 
 from orderbridge.pipelines.reconcile.odd_values import lost_values
-from orderbridge.pipelines.warehouse import accepted, ops
-from orderbridge.pipelines.warehouse.accepted import Acceptance, Accepted
-from orderbridge.pipelines.warehouse.column_values import _RECORD_JUMPS, record_column_values
-from orderbridge.pipelines.warehouse.recent_rows import RecentRows
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.answers import accepted
+from orderbridge.pipelines.warehouse.answers.accepted import Acceptance, Accepted
+from orderbridge.pipelines.warehouse.raw.column_values import _RECORD_JUMPS, record_column_values
+from orderbridge.pipelines.warehouse.raw.recent_rows import RecentRows
 from orderbridge.sources.extract.result import ListResult
 
 

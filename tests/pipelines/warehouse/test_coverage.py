@@ -14,11 +14,12 @@ import pytest
 from orderbridge.pipelines.cli.reconcile import match_lines
 from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
-from orderbridge.pipelines.reconcile.erp_files import ErpFiles
+from orderbridge.pipelines.reconcile.erp.files import ErpFiles
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
-from orderbridge.pipelines.warehouse import coverage, merge, ops
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.bi.views import statements
 from orderbridge.pipelines.warehouse.ops import last_reads
-from orderbridge.pipelines.warehouse.views import statements
+from orderbridge.pipelines.warehouse.raw import coverage, merge
 from orderbridge.sources.decode.rows import InvalidRow, quarantine
 from orderbridge.sources.extract.result import ListResult, Verdict
 from tests.pipelines.bridge import Bridge, bridge

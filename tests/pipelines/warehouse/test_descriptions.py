@@ -8,7 +8,7 @@ import duckdb
 
 from docs.dictionary import tables
 from docs.generate import CHECKOUT
-from orderbridge.pipelines.warehouse.descriptions import write_comments
+from orderbridge.pipelines.warehouse.bi.descriptions import write_comments
 from tests.pipelines.bridge import LISTED, Bridge
 
 DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from orderbridge.pipelines.warehouse import ops
-from orderbridge.pipelines.warehouse.accepted import Acceptance, Accepted
+from orderbridge.pipelines.warehouse.answers.accepted import Acceptance, Accepted
 from orderbridge.pipelines.warehouse.finding_history import (
     in_words,
     new_findings,

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from orderbridge.pipelines.warehouse.load import LOADED, attached, load
+from orderbridge.pipelines.warehouse.raw.load import LOADED, attached, load
 from orderbridge.sources.errors import BridgeError, UsageError
 from orderbridge.sources.extract.result import ListResult, WalkOptions
 from orderbridge.sources.extract.spool import SpoolFolder

@@ -17,10 +17,11 @@ from unittest import mock
 import duckdb
 import pytest
 
-from orderbridge.pipelines.warehouse import merge, ops
-from orderbridge.pipelines.warehouse.column_values import record_column_values
-from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
-from orderbridge.pipelines.warehouse.merge import (
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.raw import merge
+from orderbridge.pipelines.warehouse.raw.column_values import record_column_values
+from orderbridge.pipelines.warehouse.raw.load import CATALOG, LOADED
+from orderbridge.pipelines.warehouse.raw.merge import (
     MergeCounts,
     interruptible,
     merge_list,

@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from orderbridge.pipelines.warehouse import merge
 from orderbridge.pipelines.warehouse.destination import changes
 from orderbridge.pipelines.warehouse.destination.copy import copy_to_destination
+from orderbridge.pipelines.warehouse.raw import merge
 from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources import resources
 from orderbridge.sources.contract import ORDER, RECORDS
@@ -20,8 +20,8 @@ from orderbridge.sources.decode.inferred_tables import RESERVED
 from orderbridge.sources.decode.rows import Page
 from orderbridge.sources.decode.undocumented import InferredSchema
 from orderbridge.transforms.customers import CUSTOMERS
-from orderbridge.transforms.keys import BOOKKEEPING
-from orderbridge.transforms.orders import ORDERS
+from orderbridge.transforms.orders.orders import ORDERS
+from orderbridge.transforms.values.keys import BOOKKEEPING
 from tests.pipelines.bridge import bridge
 from tests.pipelines.warehouse.destinations import Destination, contents_of
 

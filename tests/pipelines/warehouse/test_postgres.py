@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 
+from orderbridge.pipelines.warehouse.bi.views import VIEWS
 from orderbridge.pipelines.warehouse.destination.changes import CopyNotes
 from orderbridge.pipelines.warehouse.destination.copy import (
     connect_destination,
@@ -18,7 +19,6 @@ from orderbridge.pipelines.warehouse.destination.copy import (
     create_views,
 )
 from orderbridge.pipelines.warehouse.destination.database import Database
-from orderbridge.pipelines.warehouse.views import VIEWS
 from orderbridge.sources.errors import ExitCode, PlatformError, UsageError
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.warehouse.destinations import Postgres, Shop

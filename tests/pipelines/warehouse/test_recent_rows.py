@@ -10,11 +10,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from orderbridge.pipelines.warehouse import merge, ops
-from orderbridge.pipelines.warehouse.accepted import Acceptance, Accepted
-from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
-from orderbridge.pipelines.warehouse.recent_rows import RecentRows, mark_recent_rows
-from orderbridge.pipelines.warehouse.recent_values import recent_losses
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.answers.accepted import Acceptance, Accepted
+from orderbridge.pipelines.warehouse.raw import merge
+from orderbridge.pipelines.warehouse.raw.load import CATALOG, LOADED
+from orderbridge.pipelines.warehouse.raw.recent_rows import RecentRows, mark_recent_rows
+from orderbridge.pipelines.warehouse.raw.recent_values import recent_losses
 from orderbridge.sources.extract.result import ListResult
 from tests.pipelines.bridge import bridge
 

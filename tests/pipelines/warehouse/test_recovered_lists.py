@@ -13,14 +13,15 @@ import duckdb
 import pytest
 
 from orderbridge.pipelines.reconcile.odd_values import odd_values
-from orderbridge.pipelines.warehouse import merge, ops, recovered_lists
-from orderbridge.pipelines.warehouse.accepted import Accepted
-from orderbridge.pipelines.warehouse.column_values import gone_values, record_column_values
-from orderbridge.pipelines.warehouse.field_kinds import kept_kinds, record_kinds
-from orderbridge.pipelines.warehouse.load import CATALOG, LOADED
-from orderbridge.pipelines.warehouse.recent_rows import RECENT, RecentRows
-from orderbridge.pipelines.warehouse.recent_values import RecentPlaces
-from orderbridge.pipelines.warehouse.schema_changes import field_names
+from orderbridge.pipelines.warehouse import ops
+from orderbridge.pipelines.warehouse.answers.accepted import Accepted
+from orderbridge.pipelines.warehouse.raw import merge, recovered_lists
+from orderbridge.pipelines.warehouse.raw.column_values import gone_values, record_column_values
+from orderbridge.pipelines.warehouse.raw.field_kinds import kept_kinds, record_kinds
+from orderbridge.pipelines.warehouse.raw.load import CATALOG, LOADED
+from orderbridge.pipelines.warehouse.raw.recent_rows import RECENT, RecentRows
+from orderbridge.pipelines.warehouse.raw.recent_values import RecentPlaces
+from orderbridge.pipelines.warehouse.raw.schema_changes import field_names
 from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.decode.column_kinds import KeptKind, KeptKinds

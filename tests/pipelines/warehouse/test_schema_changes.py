@@ -13,7 +13,7 @@ from orderbridge.pipelines.reconcile.reconcile import Reconciling
 from orderbridge.pipelines.reporting.status import read_status
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.schema_changes import schema_changes
+from orderbridge.pipelines.warehouse.raw.schema_changes import schema_changes
 from tests.pipelines.bridge import Bridge
 
 

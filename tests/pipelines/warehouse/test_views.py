@@ -15,8 +15,8 @@ import duckdb
 import pytest
 
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.warehouse.bi.views import create_views, statements
 from orderbridge.pipelines.warehouse.ops import record_promotion_uses
-from orderbridge.pipelines.warehouse.views import create_views, statements
 from orderbridge.sources.settings import ReconcileSettings
 
 AS_OF = datetime(2026, 7, 1, 2, tzinfo=UTC)  # in Lima still the last day of June

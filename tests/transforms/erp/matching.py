@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pandas as pd
 
-from orderbridge.pipelines.reconcile import match as matching
+from orderbridge.pipelines.reconcile.erp import match as matching
 from orderbridge.transforms.erp import tables as of_match
 from orderbridge.transforms.erp.compare import Notation
 from orderbridge.transforms.erp.match_keys import CodeForm

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.testing import assert_frame_equal
 
-from orderbridge.pipelines.reconcile import match as matching
+from orderbridge.pipelines.reconcile.erp import match as matching
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.erp.candidates import common_keys
 from orderbridge.transforms.erp.codes import code_questions, other_forms, unlike_codes

@@ -1,0 +1,1 @@
+"""What people decided: answers, acceptances, reviews; and the questions that are open."""

@@ -1,0 +1,1 @@
+"""The views for BI tools, and the descriptions of all tables and columns."""
