@@ -198,8 +198,12 @@ def open_input_table(
         UsageError: the file cannot be read; the hint names an option of `preview` as a key of the mapping too.
     """
     options = options or ReadOptions()
-    if mapping is not None and mapping.has_lines_of_groups:
-        options = replace(options, keeps_headings=True)
+    if mapping is not None:
+        options = replace(
+            options,
+            keeps_headings=mapping.has_lines_of_groups,
+            known_columns=tuple(mapping.used_columns),
+        )
     table = _opened(file, options, file_version(file))
     added = count_reject_columns(table.columns, mapping)
     return UnescapedTable(table, added) if added else table

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from orderbridge.pipelines.imports import Inputs, open_inputs
-from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.ledger.hosts import check_host
 from orderbridge.pipelines.ledger.keys import key_hashes
 from orderbridge.pipelines.ledger.model import State
@@ -212,8 +211,7 @@ def _find_mapping(
         mapping = given.with_passwords(options.passwords)
         versions += [(lookup.path, file_version(lookup.path)) for lookup in mapping.lookups]
     else:
-        header = own_columns(open_input_table(options.file))
-        mapping = mapping_as_pushed(ledger, settings.base_url, options.kind, header)
+        mapping = mapping_as_pushed(ledger, settings.base_url, options.kind, options.file)
     if mapping is None or options.is_watched:
         return mapping, versions
     is_as_before = is_checked_as_before(

@@ -7,14 +7,14 @@ in each file anew, as ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from orderbridge.pipelines.imports.open import own_columns
+from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import MappedColumn, Mapping, contested_columns, load, sample
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
@@ -90,20 +90,17 @@ def mappings_with(ledger: Ledger, host: str, kind: KindName, column: MappedColum
     return list(dict.fromkeys(paths))
 
 
-def mapping_as_pushed(
-    ledger: Ledger, host: str, kind: KindName, header: Sequence[str]
-) -> Mapping | None:
+def mapping_as_pushed(ledger: Ledger, host: str, kind: KindName, file: Path) -> Mapping | None:
     """The mapping of a file by the newest of these plans with exactly its header; None if there is none."""
-    for pushed in pushed_columns(ledger, host, kind):
-        if pushed.columns.keys() == set(header):
-            before = [pushed.columns[name] for name in header]
-            return Mapping(
-                kind,
-                {
-                    one.name: MappedColumn(one.name, one.field, answered=one.answered)
-                    for one in before
-                },
-            )
+    for pushed in newest_by_header(ledger, host, kind):
+        before = {
+            one.name: MappedColumn(one.name, one.field, answered=one.answered)
+            for one in pushed.columns.values()
+        }
+        with suppress(UsageError):  # it is no file of such columns
+            header = own_columns(open_input_table(file, mapping=Mapping(kind, before)))
+            if before.keys() == set(header):
+                return Mapping(kind, {name: before[name] for name in header})
     return None
 
 
@@ -119,9 +116,11 @@ def explain_columns(mapping: Mapping, table: SourceTable) -> list[str]:
     return lines
 
 
-def newest_by_header(ledger: Ledger, host: str, kind: KindName) -> list[PushedColumns]:
+def newest_by_header(ledger: Ledger, host: str, kind: KindName) -> Iterator[PushedColumns]:
     """The newest of these plans for each header."""
-    found: dict[frozenset[str], PushedColumns] = {}
+    found: set[frozenset[str]] = set()
     for pushed in pushed_columns(ledger, host, kind):
-        found.setdefault(frozenset(pushed.columns), pushed)
-    return list(found.values())
+        header = frozenset(pushed.columns)
+        if header not in found:
+            found.add(header)
+            yield pushed

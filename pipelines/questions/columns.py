@@ -172,7 +172,7 @@ def _of_plans(ledger: Ledger, host: str, kind: KindName) -> dict[str, _Doubt]:
         mapping = Mapping(kind, pushed.columns)
         file = find_root() / pushed.input
         with suppress(UsageError):  # the file is gone, or is another one by now
-            table = open_input_table(file)
+            table = open_input_table(file, mapping=mapping)
             samples = sample(table)
             for name, field in contested_columns(mapping, own_columns(table), samples).items():
                 paths = mappings_with(ledger, host, kind, pushed.columns[name])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from orderbridge.sources.files.cell_types import VALUES, type_of
+from orderbridge.sources.files.column_names import column_name, numbered_names
 from orderbridge.sources.files.header_evidence import (
     YEAR,
     count_above_data,
@@ -60,6 +61,19 @@ def find_header(filled: list[Record], rows: list[list[str]]) -> int:
         return at - 1 if _is_below_names(rows, at, width) else at
     problem = "no line looks like column names"
     raise Unclear(problem, "Give the line that has them: --header-row N.", choice_of_lines(0))
+
+
+def find_known_header(
+    filled: Sequence[Record], columns: Sequence[str], width: int
+) -> Record | None:
+    """The first line with all columns that such files have, of several; None if there is none."""
+    wanted = set(columns)
+    for record in filled[: MAX_TITLES + 1] if len(wanted) > 1 else ():
+        cells = record.cells or []
+        names, _ = numbered_names(list(map(column_name, cells)))
+        if len(cells) >= width and wanted.issubset(names):
+            return record
+    return None
 
 
 def choice_of_lines(*lines: int) -> dict[str, dict[str, int]]:

@@ -19,7 +19,7 @@ from orderbridge.sources.files.cell_types import (
     type_of,
 )
 from orderbridge.sources.files.column_names import column_name, numbered_names
-from orderbridge.sources.files.header import find_header
+from orderbridge.sources.files.header import find_header, find_known_header
 from orderbridge.sources.files.header_evidence import TYPED_ROWS
 from orderbridge.sources.files.layout_checks import ROWS_COMPARED, check_header, check_widths
 from orderbridge.sources.files.model import ReadOptions
@@ -78,8 +78,10 @@ def detect_layout(
     width = trimmed_width(rows, width_of(filled))
     line = options.header_row
     if line is None:
-        header = filled[find_header(filled, rows)]
-        line = 0 if check_header(records, header, width) else header.line
+        known = find_known_header(filled, options.known_columns, width)
+        header = known or filled[find_header(filled, rows)]
+        is_row = check_header(records, header, width, is_known=known is not None)
+        line = 0 if is_row else header.line
     at = _first_of_table(filled, line, width)
     names = [""] * width
     surplus = len(rows[at]) - width

@@ -42,8 +42,10 @@ _MAY_BE_NAME: Final = re.compile(r"[1-9]\d{0,3}|[^\W\d_]+\d")
 """A number or code that may be a name: 2024, Q1."""
 
 
-def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
+def check_header(records: Sequence[Record], header: Record, width: int, *, is_known: bool) -> bool:
     """All checks of a header; returns whether it is certainly a row.
+
+    `is_known`: it has the columns that such files have, so that no other line is it, and it is no row.
 
     Raises:
         Unclear: there is a second reading.
@@ -56,14 +58,16 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     types = first_types(rows, width)
     is_first = not any(record.filled or record.cells is None for record in before)
     _check_quotes(header, types, rows, width, is_first=is_first)
+    _check_earlier_table(before, header, width, types)
+    _check_extra_name(header, rows)
+    _check_table_beside(header, rows)
+    if is_known:
+        return False
     _check_marks(header, rows)
     if not any(record.filled for record in below):
         _check_rows_follow(before, header, width)
-    _check_earlier_table(before, header, width, types)
     _check_lines_above(before, header, width, types)
     _check_line_below(below, header, types)
-    _check_extra_name(header, rows)
-    _check_table_beside(header, rows)
     _check_words_repeat(header, rows, width, is_first=is_first)
     if _is_row(header, types, rows, is_first=is_first):
         return True

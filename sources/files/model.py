@@ -55,6 +55,7 @@ class ReadOptions:
         totals: whether lines of totals are rejected, rejected in order to be skipped, or rows.
         keeps_headings: a line with a few cells is a row: whoever reads the file fills others from it, or skips it.
         checks_rows: lines are checked for titles, totals and so on by all rules; otherwise as version 0.3 did.
+        known_columns: columns that such files have; a line with all of them is the header.
     """
 
     encoding: str | None = None
@@ -67,6 +68,7 @@ class ReadOptions:
     totals: Literal["reject", "skip", "keep"] = "reject"
     keeps_headings: bool = False
     checks_rows: bool = True
+    known_columns: tuple[str, ...] = ()
 
     @classmethod
     def given(cls, sheet: str = "", encoding: str = "", delimiter: str = "") -> Self:

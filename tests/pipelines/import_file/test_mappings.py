@@ -78,6 +78,26 @@ def test_what_was_answered_is_kept_and_found_again(folder: Path) -> None:
     assert keep_mapping(mapping) == folder / "mappings/customers-2.toml"
 
 
+PEOPLE = "Código;Nombre;Apellidos;Zona"
+WORDS = "GARCIA;Ana;Gil;Norte\nRUIZ;Eva;Sanz;Zona\n"
+
+
+@pytest.mark.parametrize("above", ["", "Desde;01/01/2025;Hasta;31/01/2025\n"])
+def test_the_columns_of_a_kept_mapping_show_which_line_has_the_names(
+    folder: Path, above: str
+) -> None:
+    file = write(folder, above + PEOPLE, WORDS)
+    with pytest.raises(UsageError, match="has the names: --header-row"):
+        open_input_table(file)
+    fields = ("erpCode", "firstName", "lastName", None)
+    columns = dict(zip(PEOPLE.split(";"), fields, strict=True))
+    mapping = Mapping("customers", {name: MappedColumn(name, columns[name]) for name in columns})
+    path = keep_mapping(mapping)
+    assert find_mapping("customers", file) == path
+    table = open_input_table(file, None, load(path, "customers"))
+    assert (table.columns, len([*table.rows()])) == (tuple(columns), 2)
+
+
 def test_a_mapping_that_a_person_gives_is_taken_the_next_time_too(desk: Desk) -> None:
     desk.run(desk.write(VARIANTS, "articulos.csv"), "variants")
     (desk.at.folder / "own").mkdir()

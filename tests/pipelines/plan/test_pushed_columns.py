@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from orderbridge.pipelines.plan.model import Plan
 from orderbridge.pipelines.questions.columns import Columns
@@ -106,6 +107,15 @@ def test_columns_that_are_proven_make_the_same_plan_whether_one_was_pushed_or_no
     gone_on = articles("second")
     assert gone_on.manifest.mapping_toml == proposed.manifest.mapping_toml
     assert gone_on.statistics.notes == proposed.statistics.notes, "they are part of the plan's id"
+
+
+def test_the_columns_of_the_last_plan_show_which_line_has_the_names(at: Place) -> None:
+    pushed(at, "first")
+    file = write(at, "second", price="2,5")
+    file.write_text(f"Precios;2025;Tarifa;B\n{file.read_text('utf-8')}", "utf-8")
+    with pytest.raises(UsageError, match="has the names: --header-row"):
+        open_input_table(file)
+    assert fields_of(planned(file)) == {"erpCode", "price"}
 
 
 def test_columns_of_no_other_plan_count(at: Place) -> None:

@@ -185,6 +185,38 @@ def test_no_row_is_proposed_as_the_line_of_the_names(
     assert re.findall(r"--header-row (\d+)", error_of(tmp_path, text)) == proposed
 
 
+@pytest.mark.parametrize(
+    ("text", "known", "columns"),
+    [
+        # a header without a doubt
+        (f"Desde;01/05/2024;Hasta\n{NAMES}{WORDS}", "Código;PVP", "Código;Nombre;PVP"),
+        (f"{NAMES}ANA;Nombre;ROMA\n{WORDS}", "PVP;Código", "Código;Nombre;PVP"),
+        ("Código;;Código;PVP\nA;B;C;D\n", "Código_2;column_2", "Código;column_2;Código_2;PVP"),
+        # one with fewer cells than the table is not it, nor is one name, which may be a cell
+        (f"Código;PVP\nx;1\n\n{NAMES}{ROWS}", "Código;PVP", "Código;Nombre;PVP"),
+        (f"x;Código;5\n{NAMES}{ROWS}", "Código", "x;Código;5"),
+    ],
+)
+def test_a_line_with_all_known_columns_is_the_header(
+    tmp_path: Path, text: str, known: str, columns: str
+) -> None:
+    options = ReadOptions(known_columns=tuple(known.split(";")))
+    assert table(tmp_path, text, options).columns == tuple(columns.split(";"))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Código;;Nombre;PVP\nA1;Tornillo;12,50;\nA2;Tuerca;0,30;\n", "no name for column 2"),
+        (f"Código;PVP\n{ROWS}", "line 1 looks like the header, but has 2 cells"),
+    ],
+)
+def test_known_columns_that_are_shifted_are_refused(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    assert problem in error_of(tmp_path, text, ReadOptions(known_columns=("Código", "PVP")))
+
+
 OTHER = "Cliente;Ciudad;Saldo\nC1;Roma;10\nC2;Pisa;20\n"
 TABLES: list[tuple[str, str, dict[str, Any]]] = [
     ("Tienda;Ciudad;Ventas\n" + "1;Madrid;1\n" * 100 + "\nCódigo;Nombre;Color;PVP;Nota\n" + "1;a;b;1,5;c\n" * 200, "",
