@@ -39,6 +39,7 @@ class ColumnRow:
     Attributes:
         chosen: the field that is chosen in the list; empty: none yet, or several.
         paths: all fields that it fills.
+        may_be: the field that its name means, and its cells speak against; empty: there is none.
     """
 
     name: str
@@ -48,6 +49,7 @@ class ColumnRow:
     paths: Sequence[str]
     samples: Sequence[SampleCell]
     rivals: Sequence[str]
+    may_be: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,7 @@ def _row(column: ReadColumn, texts: Texts) -> ColumnRow:
         paths=column.fields,
         samples=[_sample(cell, texts) for cell in column.samples if cell.text.strip()][:_SAMPLES],
         rivals=column.rivals,
+        may_be=texts.field(column.may_be) if column.may_be else "",
     )
 
 

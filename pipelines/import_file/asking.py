@@ -58,6 +58,8 @@ class FileQuestion(msgspec.Struct, frozen=True, kw_only=True):
         values: what its text is made of, by name.
         samples: cells of the column.
         guess: the likeliest field of a column; None: there is none, or it is taken.
+        may_be: the field that the name of a column means, and its cells speak against: it can be answered, and is not
+            proposed.
         taken: of a column: the fields that others fill.
     """
 
@@ -66,6 +68,7 @@ class FileQuestion(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, str] = {}
     samples: tuple[str, ...] = ()
     guess: str | None = None
+    may_be: str | None = None
     taken: frozenset[str] = frozenset()
 
     @property

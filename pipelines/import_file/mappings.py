@@ -31,6 +31,7 @@ from orderbridge.pipelines.imports.open import check_filled, open_input_table, o
 from orderbridge.pipelines.mapping import (
     MappedColumn,
     OutsideLookup,
+    is_improbable,
     load,
     propose,
     sample,
@@ -210,17 +211,22 @@ def column_questions(
     contested = {name: path for path, names in proposed.contested.items() for name in names}
     guesses = proposed.guesses | proposed.doubtful | contested
     taken = frozenset(_filled(proposed))
-    return [
-        FileQuestion(
+    questions: list[FileQuestion] = []
+    for name in sorted(proposed.unknown, key=lambda name: name not in guesses):
+        path = guesses.get(name)
+        is_free = path not in taken
+        is_probable = path is not None and not is_improbable(path, samples[name])
+        question = FileQuestion(
             topic="column",
             about=name,
             values={"kind": proposed.kind, "column": name},
             samples=shown_cells(proposed.kind, name, samples[name]),
-            guess=guesses.get(name),
+            guess=path if is_free and is_probable else None,
+            may_be=path if is_free and not is_probable else None,
             taken=taken,
         )
-        for name in sorted(proposed.unknown, key=lambda name: name not in guesses)
-    ]
+        questions.append(question)
+    return questions
 
 
 def shown_cells(kind: str, name: str, cells: Sequence[str]) -> tuple[str, ...]:

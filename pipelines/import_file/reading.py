@@ -67,6 +67,7 @@ class ReadColumn:
         question: the id under which its field is answered.
         fields: that it fills.
         guess: the likeliest field, if it is asked.
+        may_be: the field that its name means, and its cells speak against, if it is asked.
         rivals: other columns that match the same field.
         samples: its first different cells; none of a column of passwords.
     """
@@ -76,6 +77,7 @@ class ReadColumn:
     state: ColumnState
     fields: Sequence[str] = ()
     guess: str | None = None
+    may_be: str | None = None
     rivals: Sequence[str] = ()
     samples: Sequence[SampleCell] = ()
 
@@ -161,6 +163,7 @@ def _columns(
             state=_state(name, mapping, asked, interview),
             fields=mapping.columns[name].paths if name in mapping.columns else (),
             guess=asked[name].guess if name in asked else None,
+            may_be=asked[name].may_be if name in asked else None,
             rivals=_rivals(name, mapping),
             samples=_samples(shown_cells(mapping.kind, name, cells[name]), sources.get(name)),
         )

@@ -18,6 +18,7 @@ from orderbridge.pipelines.mapping.propose import (
     assume,
     contested_columns,
     doubts,
+    is_improbable,
     propose,
     sample,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "assume",
     "contested_columns",
     "doubts",
+    "is_improbable",
     "load",
     "normalize",
     "parse",

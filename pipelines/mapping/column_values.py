@@ -41,6 +41,8 @@ _YEAR: Final = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}[/-]")
 _SEPARATORS: Final = re.compile(r"[\s./-]")
 _NAME: Final = re.compile(r"[^\W\d_]{2,}.*\s.*[^\W\d_]{2,}")
 """Two words."""
+_LONG_WORD: Final = re.compile(r"[^\W\d_]{5,}")
+"""In codes that are written with spaces, words are shorter."""
 _PRICE: Final = re.compile(r"(?:[^\d\W]{1,3}|[^\w])?\s?[0-9][0-9.,' ]*[.,][0-9]{1,4}\s?\D{0,4}")
 _WHOLE_PRICE: Final = re.compile("[0-9]{3,}")
 _IMAGE: Final = re.compile(r"\.(?:jpe?g|png|gif|webp)\b", re.I)
@@ -51,6 +53,7 @@ _REPEATED: Final = 0.5
 """Share of different cells in a column about the row's own record, where several rows may be of one."""
 _COMPANIES: Final = 0.2
 """Share of cells that end with the legal form of a company, where the column is of companies; many have none."""
+_MOST: Final = 0.5
 _CODES: Final = ("erpCode", "sku", "loginCode")
 _WIDTH: Final = 4
 """Least width of codes in a column that is called `No.`: house numbers and counters are shorter, or differ in width."""
@@ -95,6 +98,18 @@ def casts_doubt(path: str, cells: Sequence[str]) -> bool:
     if path in _CODES:
         return _share(_NAME.search, texts) >= _SHARE and not _share(_DIGIT.search, texts)
     return path == "documents[0].number" and not any(map(_DIGIT.search, texts))
+
+
+def reads_as_names(path: str, cells: Sequence[str]) -> bool:
+    """Whether a column for codes has names of articles: `Tornillo M8 x 40`. Not proven, as a code may have words."""
+    texts = [cell.strip() for cell in cells if cell.strip()]
+    if path not in _CODES or len(texts) < _ENOUGH:
+        return False
+    return _share(_is_phrase, texts) > _MOST
+
+
+def _is_phrase(text: str) -> bool:
+    return len(text.split()) > 1 and _LONG_WORD.search(text) is not None
 
 
 def are_emails(cells: Sequence[str]) -> bool:

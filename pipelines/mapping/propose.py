@@ -31,6 +31,7 @@ from orderbridge.pipelines.mapping.column_values import (
     casts_doubt,
     contradicts,
     proves,
+    reads_as_names,
 )
 from orderbridge.pipelines.mapping.field_paths import resolve
 from orderbridge.pipelines.mapping.model import MappedColumn, Mapping
@@ -130,6 +131,11 @@ def contested_columns(
     }
 
 
+def is_improbable(path: str, cells: Sequence[str]) -> bool:
+    """Whether the values speak against a field that a name means: it is asked about, and not proposed."""
+    return casts_doubt(path, cells) or reads_as_names(path, cells)
+
+
 def _has_field(columns: Pairs[str, MappedColumn], name: str, field: str) -> bool:
     return name in columns and columns[name].field == field
 
@@ -206,7 +212,7 @@ class _Claims:
             return False
         if self.has_samples and not cells and path.endswith(".url"):
             return False  # exports also have names of files there
-        if casts_doubt(path, cells):
+        if is_improbable(path, cells):
             self.doubtful.setdefault(name, path)
             return False
         return True
@@ -303,4 +309,4 @@ class _Claims:
 
     def _may_fill(self, path: str, cells: Sequence[str]) -> bool:
         """Whether no value speaks against a field."""
-        return not contradicts(self.kind, path, cells) and not casts_doubt(path, cells)
+        return not contradicts(self.kind, path, cells) and not is_improbable(path, cells)

@@ -89,7 +89,7 @@ class Imports:
 def asked_of(begun: BegunImport, question: FileQuestion) -> AskedQuestion:
     """A question about a file as a person sees it."""
     answer = begun.answers.get(question.key)
-    values = question.answers or tuple(filter(None, (question.guess, IGNORE)))
+    values = question.answers or tuple(filter(None, (question.guess, question.may_be, IGNORE)))
     return AskedQuestion(
         id=begun.question(question.key),
         text=question.text,

@@ -17,7 +17,7 @@ import pytest
 
 from orderbridge.pipelines.cli import import_file as command
 from orderbridge.pipelines.cli.console import Reporter
-from orderbridge.pipelines.import_file.asking import FileQuestion, Interview
+from orderbridge.pipelines.import_file.asking import BegunImport, FileQuestion, Interview
 from orderbridge.pipelines.import_file.mappings import (
     DETECTED,
     column_questions,
@@ -30,6 +30,7 @@ from orderbridge.pipelines.mapping import MappedColumn, Mapping, load, propose, 
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from orderbridge.pipelines.push.model import PushOptions
 from orderbridge.pipelines.questions.columns import Columns
+from orderbridge.pipelines.questions.imports import asked_of
 from orderbridge.pipelines.questions.model import Given, GivenAnswer
 from orderbridge.pipelines.questions.questions import answer_questions
 from orderbridge.sources.errors import UsageError
@@ -597,3 +598,25 @@ def test_no_customer_is_created_without_a_column_that_nobody_was_asked_about(des
         desk.run(desk.write(f"Nº;Nombre;Correo\n{rows}"))
     assert desk.at.codes() == []
     assert "push" not in desk.done
+
+
+def test_names_of_articles_are_asked_about_and_not_proposed_as_the_code() -> None:
+    columns = {
+        "Código": ["Tornillo M8 x 40", "Arandela plana 10 mm", "Martillo de bola"],
+        "Artículo": ["A-0017", "A-0018", "B-2001"],
+    }
+    proposed = propose(list(columns), "variants", conflicts="leave", samples=columns)
+    asked = {one.about: one for one in column_questions(proposed, columns)}
+    assert (asked["Artículo"].guess, asked["Artículo"].may_be) == ("erpCode", None)
+    assert (asked["Código"].guess, asked["Código"].may_be) == (None, "erpCode")
+    begun = BegunImport(kind="variants", file="articulos.csv", columns=tuple(columns))
+    question = asked_of(begun, asked["Código"])
+    assert question.proposal is None
+    assert [choice.value for choice in question.choices] == ["erpCode", "ignore"]
+
+
+def test_a_field_that_another_column_fills_is_not_proposed() -> None:
+    columns = {"Código": ["A-0017", "A-0018", "B-2001"], "Artículo": ["Tuerca", "Taco", "Clavo"]}
+    proposed = propose(list(columns), "variants", conflicts="leave", samples=columns)
+    (asked,) = column_questions(proposed, columns)
+    assert (asked.about, asked.guess, asked.may_be) == ("Artículo", None, None)

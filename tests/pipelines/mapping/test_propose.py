@@ -7,6 +7,7 @@ import pytest
 from orderbridge.pipelines.mapping import Mapping, assume, propose, to_toml
 
 CODES = ["A-0017", "A-0018", "B-2001", "B-2002"]
+SIZED = ["Tornillo M8 x 40", "Arandela plana 10 mm", "Martillo", "Cinta aislante 19mm x 20m"]
 ARTICLES = ["Tornillo hexagonal", "Arandela plana", "Tuerca ciega", "Taco de nailon"]
 FIRMS = ["Talleres Ibáñez, S.L.", "Bazar Núñez", "Hermanos Peña S.A.", "Cafés Luz SL"]
 SHORT_FIRMS = ["Talleres Ibáñez", "Bazar Núñez", "Hermanos Peña", "Cafés Luz"]
@@ -48,6 +49,8 @@ UNPROVEN: list[tuple[str, str, list[str], str]] = [
     *(("variants", name, ARTICLES, "erpCode") for name in ("Artículo", "Article", "Artikel", "Item")),
     ("variants", "Artículo", ["A-1", "A-1", "A-1", "A-2"], "erpCode"),  # of the product, not of its variants
     ("variants", "Artículo", [], "erpCode"),
+    *(("variants", name, SIZED, "sku") for name in ("Referencia", "SKU")),
+    *(("variants", name, SIZED, "erpCode") for name in ("Código", "Cód. artículo", "Artículo")),
     ("variants", "Producto", ARTICLES, "productId"),
     *(("customers", name, SHORT_FIRMS, "erpCode") for name in ("Cuenta", "Account", "Debitor")),
     ("customers", "No.", ["1", "2", "13", "14"], "erpCode"),
@@ -87,6 +90,13 @@ def test_a_name_that_its_values_do_not_prove_is_left_to_a_person(
     assert proposed.unknown == (name,)
     assert proposed.explain() == [f"{name}  may be {path}: not proven"]
     assert f"may be {path}, which neither name nor values prove" in to_toml(proposed)
+
+
+@pytest.mark.parametrize(
+    "cells", [["ART 001", "ART 002", "MESA 01"], ["CAMISETA-ROJA-M", "CAMISETA-ROJA-L", "GORRA-AZUL"]]
+)
+def test_a_code_of_words_is_no_name(cells: list[str]) -> None:
+    assert found("variants", {"SKU": cells}) == {"SKU": "sku"}
 
 
 def test_neighbours_decide_what_values_leave_open() -> None:
