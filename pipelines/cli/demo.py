@@ -24,6 +24,7 @@ from orderbridge.pipelines.cli.process import STOP
 from orderbridge.pipelines.cli.terminal import escape
 from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.sources.texts import Language
 from orderbridge.sources.words import render_text
 
 _MARK: Final = ".orderbridge-demo"
@@ -58,6 +59,8 @@ _STEPS: Final = (
     ("What was found, as a page", ("report",), ExitCode.DONE),
 )
 """Title, command and its exit code."""
+_SPEAKING: Final = ("import", "report", "desk")
+"""Commands that an office reads."""
 _DESK: Final = (
     f"The desk: import {_CUSTOMERS} and {_VARIANTS} there, Ctrl-C ends it",
     ("desk",),
@@ -72,18 +75,18 @@ Next: orderbridge demo --desk  (its pages in the browser: drop the two files the
 
 
 @declared("demo")
-def command(folder: Path, desk: bool) -> None:
+def command(folder: Path, desk: bool, lang: Language | None) -> None:
     """Show the whole bridge against the built-in sandbox; no settings needed.
 
     Pull, reconcile, import, import again, run, report. Nothing outside the folder is touched. With --desk, the first of
     these only, then the desk opens in the browser, and the sandbox serves until it ends.
     """
     STOP.listen()
-    demo(folder, opens_desk=desk)
+    demo(folder, opens_desk=desk, language=lang)
 
 
-def demo(folder: Path, *, opens_desk: bool = False) -> None:
-    """Runs every step, or the first one and the desk.
+def demo(folder: Path, *, opens_desk: bool = False, language: Language | None = None) -> None:
+    """Runs every step, or the first one and the desk. `language`: of the report and the desk; None: of the locale.
 
     Raises:
         UsageError: the folder holds files that are not a demo's.
@@ -103,7 +106,8 @@ def demo(folder: Path, *, opens_desk: bool = False) -> None:
             (folder / name).write_bytes(text.encode("cp1252"))
         environment = _environment(folder, platform.url)
         steps = [_STEPS[0], _DESK] if opens_desk else _STEPS
-        for title, words, ends_with in steps:
+        for title, command_words, ends_with in steps:
+            words = [*command_words, *_spoken(command_words[0], language)]
             if ends_with is ExitCode.FINDINGS:
                 platform.state.grow("orders", _NEW_ORDERS)
                 for running in platform.state.records("promotions")[5::10]:
@@ -123,6 +127,11 @@ def demo(folder: Path, *, opens_desk: bool = False) -> None:
         return
     click.echo(f"\n── Where to look, in {escape(folder.absolute())}\n{_WHERE}")
     click.echo(f"Done in {time.monotonic() - started_at:.0f} s.")
+
+
+def _spoken(name: str, language: Language | None) -> list[str]:
+    """The option for the language of a command that has one; otherwise it is that of the locale."""
+    return [f"--lang={language}"] if language is not None and name in _SPEAKING else []
 
 
 def _environment(folder: Path, url: str) -> Mapping[str, str]:

@@ -6,11 +6,12 @@ In: names. Out: paths below `desk/`, which nobody else can read and git ignores.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from orderbridge.pipelines.desk.jobs import Job
+from orderbridge.sources.contract import Family
 from orderbridge.sources.disk import disk_errors, exclude_from_git, private_folder
-from orderbridge.sources.settings import find_root, own_path
+from orderbridge.sources.settings import find_root, is_set, own_path
 
 NAME: Final = "desk"
 _HINT: Final = "Free space or make the folder writable, then try again."
@@ -36,3 +37,8 @@ def is_busy() -> bool:
     folder = desk_folder()
     logs = [*folder.glob("*.events"), *folder.glob("*/*.events")]
     return any(Job(log, log).is_running for log in logs)
+
+
+def has_settings() -> bool:
+    """Whether the project knows a platform."""
+    return any(is_set(f"sources.{family}") for family in get_args(Family))

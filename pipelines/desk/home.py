@@ -5,14 +5,22 @@ In: what `status` and `questions` show, and the commands that the desk has start
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
-from orderbridge.pipelines.desk.folder import run_job
-from orderbridge.pipelines.desk.imports import BegunRow, ImportRow, begun_rows, import_rows
+from orderbridge.pipelines.desk.folder import has_settings, run_job
+from orderbridge.pipelines.desk.imports import (
+    BegunRow,
+    DeskImport,
+    ImportRow,
+    begun_rows,
+    import_of_plan,
+    import_rows,
+)
 from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import QuestionRow, question_rows
@@ -23,9 +31,8 @@ from orderbridge.pipelines.questions.questions import asked_questions
 from orderbridge.pipelines.reporting.status import Status, next_steps, read_status
 from orderbridge.pipelines.warehouse.finding_history import NewFindings
 from orderbridge.pipelines.warehouse.ops import LastRead
-from orderbridge.sources.contract import Family
 from orderbridge.sources.errors import ExitCode, UsageError
-from orderbridge.sources.settings import find_root, is_set
+from orderbridge.sources.settings import find_root
 from orderbridge.transforms.rules import find_rule
 
 _OLD_H: Final = 36.0
@@ -34,6 +41,8 @@ _SHOWN: Final = 5
 _PUBLISHED: Final = (ExitCode.DONE, ExitCode.REJECTED, ExitCode.FINDINGS, ExitCode.COVERAGE)
 _ANSWERS: Final = ("answer", "answer_one")
 """Steps that are answers to questions."""
+_ON_ITS_PAGE: Final = {"again": "", "send": "", "resend": "", "plan_again": "", "wait": "next.wait"}
+"""Steps that an import of the desk takes on its page, with the text of those that are more than going on."""
 _UNKNOWN: Final = ("in_flight", "in_doubt", "conflict")
 
 
@@ -76,10 +85,13 @@ class NightRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownRow:
-    """Requests of a plan whose outcome is not known, or that were not sent, and the steps that end them."""
+    """Requests of a plan whose outcome is not known, or that were not sent, and the steps that end them.
+
+    `name`: the file that was imported here; of other plans, the folder.
+    """
 
     kind: str
-    folder: str
+    name: str
     count: int
     is_unknown: bool
     steps: Sequence[Link]
@@ -121,11 +133,16 @@ class Home:
     error: str = ""
     is_empty: bool = False
 
+    @property
+    def typed_folder(self) -> str:
+        """The project's folder as it is typed in a terminal."""
+        return shlex.quote(self.project)
+
 
 def home(texts: Texts) -> Home:
     """The first page of the project. Raises UsageError: settings cannot be read."""
     page = Home(project=str(find_root()))
-    page.has_settings = any(is_set(f"sources.{family}") for family in get_args(Family))
+    page.has_settings = has_settings()
     if not page.has_settings:
         page.next = Link(texts("home.next.init"), command="orderbridge init")
         if _is_new():
@@ -275,21 +292,25 @@ def _unknown_row(plan: OpenPlan, texts: Texts) -> UnknownRow:
     count = sum(
         number for state, number in plan.states.items() if not is_unknown or state in _UNKNOWN
     )
-    steps = [_step(step, texts) for step in next_steps(plan)]
+    own = import_of_plan(Path(plan.folder))
+    steps = [_step(step, own, texts) for step in next_steps(plan)]
     return UnknownRow(
         kind=texts(f"kind.{plan.kind}"),
-        folder=Path(plan.folder).name,
+        name=own.file.name if own is not None else Path(plan.folder).name,
         count=count,
         is_unknown=is_unknown,
-        steps=steps,
+        steps=[*dict.fromkeys(steps)],
     )
 
 
-def _step(step: Step, texts: Texts) -> Link:
-    """What ends requests: a question of the desk, else a command."""
+def _step(step: Step, own: DeskImport | None, texts: Texts) -> Link:
+    """What ends requests: a question of the desk, the page of the import, else a command."""
     words = step.words_in(texts)
     if step.code in _ANSWERS:
         return Link(words, href="/questions")
+    if own is not None and step.code in _ON_ITS_PAGE:
+        go_on = texts("home.next.import", file=own.file.name)
+        return Link(texts.or_own(_ON_ITS_PAGE[step.code], go_on), href=f"/import/{own.name}")
     return Link(words, command=step.command)
 
 

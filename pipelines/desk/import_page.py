@@ -26,6 +26,7 @@ from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS, PASSWORD
 
 _COLUMN_TOPIC: Final = "column"
+_WAITING: Final = ("asking", "planned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class ImportPage:
 
     Attributes:
         shown: what names the plan that the page shows; a confirmation is for it alone.
+        has_changed: a person has agreed to another plan, and what is left of the file waits again.
         corrections: the imports of its corrected lines.
         parent: the import whose rejected lines it corrects.
         unsent: lines of that one that wait for their confirmation.
@@ -64,6 +66,7 @@ class ImportPage:
     parent: ImportRow | None
     unsent: int
     shown: str
+    has_changed: bool
     is_removable: bool
 
 
@@ -103,6 +106,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         parent=import_row(first, texts) if first is not None else None,
         unsent=lines_to_confirm(first.result) if first is not None else 0,
         shown=shown_plan(document),
+        has_changed=one.state in _WAITING and one.seen not in ("", shown_plan(document)),
         is_removable=one.is_removable,
     )
 

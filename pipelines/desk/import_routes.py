@@ -29,6 +29,7 @@ from orderbridge.pipelines.desk.columns import (
     columns_of_one_field,
 )
 from orderbridge.pipelines.desk.corrections import corrected_rows, workbook_of
+from orderbridge.pipelines.desk.folder import has_settings
 from orderbridge.pipelines.desk.forms import dropped_file, field, named
 from orderbridge.pipelines.desk.import_page import (
     asks_columns,
@@ -94,9 +95,7 @@ class ImportRoutes:
 
     def new_import(self, request: Request) -> Response:
         """Where a file is dropped, and the imports so far."""
-        return self._pages.page(
-            "imports", rows=import_rows(self._texts), kinds=kinds(), error="", tab="import"
-        )
+        return self._new_import()
 
     def upload(self, request: Request) -> Response:
         """Keeps a file that was dropped."""
@@ -115,10 +114,17 @@ class ImportRoutes:
 
     def _not_kept(self, reason: str) -> Response:
         """The page again, with the reason why a file was not kept."""
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
-        rows = import_rows(self._texts)
+        return self._new_import(HTTPStatus.UNPROCESSABLE_ENTITY, self._texts(reason))
+
+    def _new_import(self, status: HTTPStatus = HTTPStatus.OK, error: str = "") -> Response:
         return self._pages.page(
-            "imports", status, rows=rows, kinds=kinds(), error=self._texts(reason), tab="import"
+            "imports",
+            status,
+            has_settings=has_settings(),
+            rows=import_rows(self._texts),
+            kinds=kinds(),
+            error=error,
+            tab="import",
         )
 
     def go_on(self, request: Request) -> Response:
@@ -287,13 +293,13 @@ class ImportRoutes:
         one = self._import(request)
         document = one.result
         agreement = document.get("agreement")
-        is_shown = field(request.state.form, "shown") == shown_plan(document)
-        if one.job.is_running or not agreement or not is_shown:
+        seen = field(request.state.form, "shown")
+        if one.job.is_running or not agreement or seen != shown_plan(document):
             return self._import_page(one, self._texts("send.changed"))
         typed = _SEPARATORS.sub("", field(request.state.form, "number"))
         if agreement["environment"] == "production" and typed != str(agreement["operations"]):
             return self._import_page(one, self._texts("send.number"))
-        one.send("--lang", self._texts.language, *agreement["arguments"])
+        one.send(seen, "--lang", self._texts.language, *agreement["arguments"])
         return self._pages.see(f"/import/{one.name}")
 
     def correct_import(self, request: Request) -> Response:

@@ -18,13 +18,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final, Literal, cast
 
+import msgspec
+
 from orderbridge.pipelines.desk.folder import desk_folder
 from orderbridge.pipelines.desk.jobs import Job
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.import_file.asking import BegunImport, begun_imports
+from orderbridge.pipelines.plan.model import MANIFEST_FILE
 from orderbridge.sources.disk import create_private, disk_errors, private_folder, write_private
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS, KindName
+from orderbridge.sources.settings import find_root
 
 State = Literal[
     "new",
@@ -127,10 +131,15 @@ class DeskImport:
         with disk_errors(self.folder, _HINT):
             write_private(self.folder / _OPTIONS, json.dumps(kept).encode())
 
-    def send(self, *options: str) -> None:
-        """Starts the command with the agreement of a person, and keeps that there was one. Raises UsageError."""
-        self.choose(agreed="yes")
+    def send(self, seen: str, *options: str) -> None:
+        """Starts the command with the agreement of a person, and keeps what the person has seen. Raises UsageError."""
+        self.choose(agreed="yes", seen=seen)
         self.start(*options)
+
+    @property
+    def seen(self) -> str:
+        """What names the plan that a person has agreed to last; empty: none yet."""
+        return str(self._options.get("seen", ""))
 
     @property
     def _may_have_sent(self) -> bool:
@@ -225,6 +234,27 @@ def find_import(name: str) -> DeskImport | None:
     """The import of a name; None if there is none."""
     one = DeskImport(name)
     return one if _NAME.fullmatch(name) and _is_import(one.folder) else None
+
+
+class _PlannedFile(msgspec.Struct):
+    path: str
+
+
+class _PlannedInput(msgspec.Struct):
+    """What is needed of `plan.json`."""
+
+    input: _PlannedFile
+
+
+def import_of_plan(folder: Path) -> DeskImport | None:
+    """The import that a plan was made of; None: it was begun outside the desk, or is gone."""
+    try:
+        planned = msgspec.json.decode((folder / MANIFEST_FILE).read_bytes(), type=_PlannedInput)
+    except (OSError, msgspec.DecodeError):
+        return None
+    file = find_root() / planned.input.path
+    one = find_import(file.parents[1].name)
+    return one if one is not None and one.file.absolute() == file.absolute() else None
 
 
 def import_rows(texts: Texts) -> list[ImportRow]:

@@ -170,7 +170,7 @@ def test_articles_take_their_ids_from_a_second_file_and_an_unknown_outcome_is_en
 ) -> None:
     person = opened(project)
     person.drop(write(project, "SKU;Precio\r\n00038;19,99\r\n", "art.csv"), "variants", "Check")
-    assert "which is required" in person.text
+    assert "filled by no column" in person.text
     person.is_accessible()
     second = write(project, "productId;variantId;SKU\r\n1;1001;00038\r\n", "ids.csv")
     person.find("details[open] input[type=file]").send_keys(second)

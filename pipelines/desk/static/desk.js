@@ -1,4 +1,4 @@
-// The only script: a part of a page that is fetched each second, files that are dropped, forms that are sent once, copies.
+// The only script: a part of a page that is fetched each second, files that are dropped, forms that are sent once, copies, whether the desk is there.
 "use strict";
 
 async function refresh(part) {
@@ -33,6 +33,17 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
     button.textContent = button.dataset.copied;
   });
 });
+
+// a tab that was left open: its desk may have ended
+async function checkAlive() {
+  const ended = document.querySelector("[data-alive]");
+  try {
+    await fetch(ended.dataset.alive);
+    ended.hidden = true;
+  } catch { ended.hidden = false; }
+}
+addEventListener("focus", checkAlive);
+addEventListener("visibilitychange", () => { if (!document.hidden) { checkAlive(); } });
 
 addEventListener("pageshow", (event) => {
   if (event.persisted) { document.querySelectorAll("button").forEach((button) => { button.disabled = false; }); }

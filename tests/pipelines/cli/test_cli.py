@@ -20,7 +20,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from orderbridge.pipelines.cli import demo
+from orderbridge.pipelines.cli import demo, options
 from orderbridge.pipelines.cli.main import orderbridge
 from orderbridge.pipelines.cli.reconcile import _lines
 from orderbridge.pipelines.cli.run import summary
@@ -335,6 +335,14 @@ def in_one_process() -> None:
         return subprocess.CompletedProcess(line, done.code)
 
     mock.patch("subprocess.run", run).start()
+
+
+def test_the_language_of_the_demo_is_that_of_what_an_office_reads() -> None:
+    assert demo._spoken("desk", "es") == ["--lang=es"]
+    assert demo._spoken("desk", None) == [], "then the desk follows the locale"
+    assert demo._spoken("run", "es") == [], "it has no language"
+    commands = options._DECLARED["commands"]
+    assert all("--lang" in commands[name]["options"] for name in demo._SPEAKING)
 
 
 def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(

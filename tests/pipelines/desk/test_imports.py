@@ -301,9 +301,9 @@ def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     ids = b"productId;variantId;sku\r\n1;1001;00038\r\n1;1002;00039\r\n"
     path = drop(desk, articles, "articulos.csv", "variants")
     page = seen_at_its_end(desk, path)  # not an error: the page on which a second file is added
-    assert "which is required" in page
+    assert "filled by no column" in page
     assert "orderbridge template" not in page
-    assert re.search(r"<details open><summary>[^<]*</summary>\s*<p[^>]*>[^<]*ids", page)
+    assert re.search(r"<details id=.ids. open><summary>[^<]*</summary>\s*<p[^>]*>[^<]*ids", page)
     added = desk.post(f"{path}/lookup", files={"file": ("ids.csv", ids)})
     assert added.status_code == 303
     page = seen_at_its_end(desk, path)
@@ -338,7 +338,7 @@ def test_a_column_that_a_person_left_out_stays_so_with_a_second_file(desk: Brows
     kept = columns_of(page)
     assert kept[article] == "ignore"
     assert kept[asked] == "", "what nobody has chosen is asked still"
-    assert "which is required" not in page, "the second file fills the ids"
+    assert "filled by no column" not in page, "the second file fills the ids"
     desk.post(f"{path}/columns", **{**kept, asked: "ignore"})
     page = seen_at_its_end(desk, path)
     assert "<b>2</b> are changed" in page
@@ -428,7 +428,9 @@ def test_an_import_that_is_killed_at_any_step_goes_on_and_sends_nothing_twice(
         if step != "plan":
             page = send(desk, path, page)
         assert "interrupted" in page, step
-        assert f'href="{desk.base}{path}"' in desk.get("/").text, step
+        home = desk.get("/").text
+        assert f'href="{desk.base}{path}"' in home, step
+        assert "orderbridge import" not in home, "no command where a page goes on"
 
         forks.before = os.setsid
         assert desk.post(f"{path}/check").status_code == 303
@@ -560,3 +562,63 @@ def test_a_file_that_fails_by_one_column_says_so_and_the_column_can_be_left_out(
     desk.post(f"{path}/answers", **{question: "file"})
     assert "Send 2 lines" in seen_at_its_end(desk, path)
     assert "begun in a terminal" not in desk.get("/").text
+
+
+def test_a_tab_that_was_left_open_overnight_sends_nothing_twice_and_says_what_has_changed(
+    desk: Browser, project: Bridge
+) -> None:
+    path, page = planned(desk)
+    assert "Send 5 lines" in page
+
+    # at night a script imports some of the lines, and the lists are read
+    night = project.folder / "noche.csv"
+    night.write_bytes(b"\r\n".join(CUSTOMERS.splitlines()[:4]))
+    email = {"SOURCES__LEGACY__LOGIN_MODE": "email"}
+    words = ["import", "customers", str(night), "--passwords", "file", "--yes"]
+    sent = project.command(*words, **email)
+    assert sent.code == 0, sent.err
+    assert project.command("run", **email).code in (0, 9)
+
+    asked = send(desk, path, page)
+    assert "Something has changed since" in asked
+    assert sum(created(project).values()) == 3
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/passwords)"', asked))
+    desk.post(f"{path}/answers", **{question: "file"})
+    again = seen_at_its_end(desk, path)
+    assert "Something has changed since" in again
+    assert "Send 2 lines" in again
+    assert "Until now nothing was sent" not in again
+    old = desk.post(f"{path}/send", shown=hidden(page, "shown"))  # a second tab of the evening
+    assert "not the one that you saw" in old.text
+    done = send(desk, path, again)
+    assert ">sent<" in done
+    assert "Something has changed" not in done
+    assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
+
+
+def test_a_night_that_changes_nothing_of_a_file_does_not_keep_it_from_being_sent(
+    desk: Browser, project: Bridge
+) -> None:
+    path, page = planned(desk)
+    assert project.command("run", SOURCES__LEGACY__LOGIN_MODE="email").code in (0, 9)
+    assert ">sent<" in send(desk, path, page)
+    assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
+
+
+def test_a_tab_of_a_desk_that_has_ended_says_how_it_is_opened_again_and_sends_nothing(
+    project: Bridge,
+) -> None:
+    with serving(project.folder) as evening:
+        evening.enter()
+        path, page = planned(evening)
+        port = evening.client.base_url.port
+    with serving(project.folder, port=port) as morning:
+        morning.enter()
+        morning.base, base = evening.base, morning.base
+        refused = morning.post(f"{path}/send", shown=hidden(page, "shown"))
+        assert refused.status_code == 403
+        assert "orderbridge desk" in refused.text
+        assert "a desk that has ended" in refused.text
+        morning.base = base
+        assert created(project) == {}
+        assert "Send 5 lines" in morning.get(path).text, "it goes on where it was"

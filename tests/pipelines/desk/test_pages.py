@@ -423,7 +423,7 @@ def test_what_a_good_run_printed_in_english_is_not_on_a_page_of_another_language
     pages = Pages(Texts("es"))
     pages.globals |= {"base": "", "form_token": ""}
     shown = [pages.page("progress", progress=one, url="/run/progress").body for one in (good, bad)]
-    assert b"Terminado: vea abajo" in shown[0]
+    assert b"Terminado. Lo nuevo" in shown[0]
     assert [b"459 info" in one for one in shown] == [False, True]
 
 

@@ -93,7 +93,8 @@ def test_a_name_that_its_values_do_not_prove_is_left_to_a_person(
 
 
 @pytest.mark.parametrize(
-    "cells", [["ART 001", "ART 002", "MESA 01"], ["CAMISETA-ROJA-M", "CAMISETA-ROJA-L", "GORRA-AZUL"]]
+    "cells",
+    [["ART 001", "ART 002", "MESA 01"], ["CAMISETA-ROJA-M", "CAMISETA-ROJA-L", "GORRA-AZUL"]],
 )
 def test_a_code_of_words_is_no_name(cells: list[str]) -> None:
     assert found("variants", {"SKU": cells}) == {"SKU": "sku"}
