@@ -138,7 +138,7 @@ ducklake: .venv-ducklake/.requirements
 	NO_SKIPS=1 .venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_destination.py -k ducklake
 
 desk-tests: $(VENV)/.desk # in Chromium, which is not installed here
-	$(PY) -m pytest -n0 tests/desk/in_browser.py $(PYTEST)
+	$(PY) -m pytest -n0 tests/desk $(PYTEST)
 
 $(VENV)/.desk: requirements-desk.txt $(VENV)/.dev # what drives a browser
 	@$(INSTALL) -r requirements-desk.txt

@@ -42,8 +42,8 @@ settings.register_profile("soak", max_examples=1000, deadline=None)
 settings.load_profile("test")
 
 LONGEST_FIRST = (
-    "desk/test_imports.py", "reconcile/test_reconcile.py", "warehouse/test_postgres.py", "test_dlt_sources.py",
-    "import_file/test_run.py",
+    "desk/test_in_browser.py", "desk/test_imports.py", "reconcile/test_reconcile.py", "warehouse/test_postgres.py",
+    "test_dlt_sources.py", "import_file/test_run.py",
     "warehouse/test_destination.py", "upgrades/test_upgrades.py", "import_file/test_transcript.py",
     "plan/test_make.py", "pull/test_pull.py", "test_tutorial.py", "test_campaigns.py",
     "cli/test_cli.py", "reporting/test_report.py", "pull/test_new_list.py", "test_notebooks.py",

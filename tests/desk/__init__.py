@@ -1,1 +1,1 @@
-"""The desk in a real browser: `make desk-tests`. Not part of `make test`, which needs no browser."""
+"""The desk in a real browser: `make desk-tests`. `make test` runs it too where that was installed."""

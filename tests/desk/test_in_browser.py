@@ -15,7 +15,7 @@ from tests.pipelines.bridge import Bridge
 if TYPE_CHECKING:  # imported before it is a plugin, its asserts would not be rewritten
     from tests.desk.person import Person
 
-# no conftest.py: `make unit` has no selenium, and would read it
+# not in conftest.py, which is read without selenium too
 pytest_plugins = ("tests.desk.person",)
 CUSTOMERS = (
     "Código;Nombre;Apellidos;Correo\r\n"
