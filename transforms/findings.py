@@ -140,7 +140,8 @@ def shared_value_findings(entity: str, name: str, values: UniqueValues) -> pd.Da
 
 def combine_findings(findings: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """All findings in one frame, sorted by entity, rule, id and detail."""
-    rows = pa.concat_tables([to_arrow(one, FINDINGS) for one in (frame(FINDINGS), *findings)])
+    found = [one for one in findings if len(one)]  # most rules hold in no row
+    rows = pa.concat_tables([to_arrow(one, FINDINGS) for one in (frame(FINDINGS), *found)])
     order = [(name, "ascending") for name in ("entity", "rule", "entity_id", "detail")]
     return from_arrow(rows.sort_by(order).combine_chunks())
 
