@@ -74,8 +74,8 @@ def _given(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageError
 def _places(section: str) -> tuple[dict[str, tuple[object, str]], list[UsageError]]:
     """What the environment and the settings files set, without answers."""
     folder = find_root() / ".dlt"
-    for path in (folder, *(folder / name for name in FILES)):
-        check_mode(path)
+    for name in FILES:
+        check_mode(folder / name)
     settings = {setting.name: setting for setting in settings_of(section)}
     given: dict[str, tuple[object, str]] = {}
     errors: list[UsageError] = []

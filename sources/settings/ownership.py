@@ -109,7 +109,10 @@ def warn(found: OtherWriter) -> None:
 
 def check_owner(path: Path, shared: Path | None = None) -> None:
     """Checks the owner of a file alone, in a folder that was checked. Raises UsageError."""
-    if not _is_excepted(path, shared) and (owner := _other_owner(path, _trusted(path))) is not None:
+    if _is_excepted(path, shared):
+        return
+    owner = _other_owner(_facts(path), _trusted(path))
+    if owner is not None:
         raise _owned_by(owner, path, path).error
 
 
@@ -129,11 +132,13 @@ def _findings(place: Path, path: Path, trusted: set[int]) -> Iterator[OtherWrite
     """What is wrong with a place on the way to a path."""
     if place != path:
         trusted = trusted | {_system_owner()}
-    owner = _other_owner(place, trusted)
+    facts = _facts(place)
+    owner = _other_owner(facts, trusted)
     if owner is not None:
         yield _owned_by(owner, place, path)
-    with suppress(OSError):
-        yield from _written_by_others(place, path, trusted)
+    if facts and not stat.S_ISLNK(facts[-1].st_mode):
+        with suppress(OSError):
+            yield from _written_by_others(place, path, trusted, facts[-1])
 
 
 def _way_to(path: Path) -> Iterator[Path]:
@@ -158,6 +163,7 @@ def _trusted(path: Path) -> set[int]:
     return {0, os.geteuid(), *([_code_owner()] if path.is_relative_to(CHECKOUT) else [])}
 
 
+@cache
 def _system_owner() -> int:
     """The owner of the root folder, who is root also in a namespace of users that shows root as another number."""
     return Path("/").stat().st_uid
@@ -168,14 +174,19 @@ def _code_owner() -> int:
     return Path(__file__).stat().st_uid
 
 
-def _other_owner(place: Path, trusted: set[int]) -> int | None:
+def _facts(place: Path) -> list[os.stat_result]:
+    """The status of a place, and of what it points to where it is a link; none of what does not exist."""
+    facts: list[os.stat_result] = []
+    with suppress(OSError):
+        facts.append(place.lstat())
+        if stat.S_ISLNK(facts[0].st_mode):
+            facts.append(place.stat())
+    return facts
+
+
+def _other_owner(facts: Sequence[os.stat_result], trusted: set[int]) -> int | None:
     """An owner of a link, or of what it points to, who is not trusted."""
-    for status in (place.lstat, place.stat):
-        with suppress(OSError):
-            owner = status().st_uid
-            if owner not in trusted:
-                return owner
-    return None
+    return next((one.st_uid for one in facts if one.st_uid not in trusted), None)
 
 
 def _owned_by(owner: int, place: Path, path: Path) -> OtherWriter:
@@ -188,9 +199,10 @@ def _owned_by(owner: int, place: Path, path: Path) -> OtherWriter:
     return OtherWriter(place, words, fix, is_above, is_above)
 
 
-def _written_by_others(place: Path, path: Path, trusted: Collection[int]) -> Iterator[OtherWriter]:
+def _written_by_others(
+    place: Path, path: Path, trusted: Collection[int], facts: os.stat_result
+) -> Iterator[OtherWriter]:
     """The finding about permissions to write, if there is one. Raises OSError."""
-    facts = place.stat()
     mode = stat.S_IMODE(facts.st_mode)
     is_above = place != path
     if is_above and mode & stat.S_ISVTX:

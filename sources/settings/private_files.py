@@ -113,13 +113,15 @@ def _check_old_place(path: Path, *sections: str) -> None:
     Raises:
         UsageError: the project has none, and the current folder has: without the ledger, all would be sent again.
     """
+    old = Path(os.path.relpath(path, find_root())).absolute()
+    # another project's own
+    is_elsewhere = not path.exists() and old.exists() and not has_sections(Path.cwd() / ".dlt")
+    if not is_elsewhere:
+        return
     given = next(
         (found["path"][0] for section in sections if "path" in (found := given_values(section))), ""
     )
-    old = Path(os.path.relpath(path, find_root())).absolute()
-    # another project's own
-    is_elsewhere = old.exists() and not path.exists() and not has_sections(Path.cwd() / ".dlt")
-    if is_elsewhere and not Path(str(given)).expanduser().is_absolute():
+    if not Path(str(given)).expanduser().is_absolute():
         raise UsageError(
             f"{path} does not exist, but {old} does: relative paths are relative to the project, no longer to the "
             "current folder",
