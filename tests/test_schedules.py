@@ -317,10 +317,12 @@ def test_the_mail_of_a_night_begins_with_what_happened_and_a_command_that_works(
     ]
     with bridge(tmp_path) as made:
         assert made.command("run").code == 0
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         for more, code, happened, todo in troubles:
-            environment = made.environment(**more) | {"PATH": path, "ORDERBRIDGE_TRIES": "1"}
-            done = sh(f"sh {EXAMPLES / 'nightly.sh'}", made.folder, **environment)
+            ended = made.command("run", "--log", "json", **more)
+            (tmp_path / "run").write_text(ended.said)
+            (tmp_path / "status").write_text(made.command("status", "--json", **more).said)
+            script = f'cat "{tmp_path}/$1"; [ $1 = status ] || exit {ended.code}'
+            done, _ = night(tmp_path, f"case $1 in run | status) {script};; esac")
             first, second, *_ = done.stderr.splitlines()
             assert (done.returncode, first.partition(":")[0]) == (code, "orderbridge"), done.stderr
             assert happened in first
