@@ -240,6 +240,16 @@ def test_another_unit_or_a_stamp_among_times_since_1970_stays_unread() -> None:
         assert (made.form, made.unread.tolist()) == (form, [False] * 20 + [True])
 
 
+def test_the_first_or_last_time_since_1970_is_read_though_its_digits_may_be_a_stamp() -> None:
+    for times in (
+        ["1736121013", "1736338583", "1767225501"],  # 1736-12-10 is in no shop
+        ["1701011200", "1702000000", "1705000000"],
+        ["1798000000", "1800990000", "1801011200"],
+    ):
+        made = read_dates(column(*times))
+        assert (made.form, made.unread.any()) == ("epoch_s", False), times
+
+
 def test_the_evidence_counts_and_holds_no_value() -> None:
     made = read_dates(
         column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com")

@@ -71,7 +71,7 @@ SHARE_MIN: Final = 0.95
 PROOF_MIN: Final = 0.05
 """Share of the texts that must prove the order of day and month: a single typing error must not decide for 400."""
 _STAMPS_MAX: Final = 0.5
-"""Up to this share of times since 1970 may be valid stamps of digits by chance; it is 0.5 % of random ones."""
+"""Up to this share of times since 1970 may be valid stamps of digits by chance; it is 0.6 % of random ones."""
 _NO_END_YEAR: Final = 9999
 
 _SECOND_US: Final = 1_000_000
@@ -84,6 +84,8 @@ _END_US: Final = int(np.datetime64(f"{YEAR_MAX + 1}-01-01", "us").astype(np.int6
 NO_SPAN: Final[Span] = (_END_US, _START_US)
 """Of no times."""
 _STAMPS_FROM_US: Final = int(np.datetime64("2033-01-01", "us").astype(np.int64))
+_NEAR_US: Final = 31 * _DAY_US
+"""How far the first or last time of a column may be from the others, though its digits may be a stamp."""
 
 _EPOCHS: Final[tuple[tuple[str, Form, int], ...]] = (
     ("seconds since 1970", "epoch_s", 1),
@@ -230,7 +232,8 @@ def _epoch_times(unit: int, parts: pa.StructArray) -> Ints:
 def _read_epoch(at: Ints, is_stamp: Bools, _: Form, span: Span) -> DateReading:
     least, greatest = span
     # a stamp is far from the times beside it
-    is_among = (at >= least) & (at <= greatest) & (at < _STAMPS_FROM_US)
+    is_near = (at >= least - _NEAR_US) & (at <= greatest + _NEAR_US)
+    is_among = is_near & (at < _STAMPS_FROM_US)
     no = np.zeros(len(at), np.bool_)
     return DateReading(at, ~is_stamp | is_among, no, ~no, no)
 

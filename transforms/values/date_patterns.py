@@ -66,8 +66,8 @@ STAMP: Final = (
     r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$"
 )
 _DAY_HOUR: Final = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])"
-SHORT_STAMP: Final = rf"^\d\d(?:{_DAY_HOUR}[0-5]\d|\d\d{_DAY_HOUR})$"
-"""`YYMMDDhhmm` or `YYYYMMDDhh`: 0.5 % of the seconds since 1970 look like that by chance."""
+SHORT_STAMP: Final = rf"^(?:\d\d{_DAY_HOUR}[0-5]\d|(?:19|2[01])\d\d{_DAY_HOUR})$"
+"""`YYMMDDhhmm` or `YYYYMMDDhh`: 0.6 % of the seconds since 1970 look like that by chance."""
 
 
 def has_part(fields: pa.StructArray, name: str) -> bool:
