@@ -88,8 +88,8 @@ class Meanings:
         return str(write_answers(_changes(answers, given), _source()))
 
 
-_WORDS: Final = {**OTHER_ANSWERS, LINE_QUESTIONS["quantity"]: ONE}
-"""Answers that are no name of a column."""
+_WORDS: Final = {**OTHER_ANSWERS, LINE_QUESTIONS["quantity"]: (ONE,)}
+"""Answers that are no name of a column, by question."""
 
 
 def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAnswer | None]:
@@ -246,7 +246,7 @@ def _overridden(given: Mapping[str, Answer]) -> dict[str, str]:
 def _checked(setting: Setting, value: str) -> str:
     """The value of an answer. Raises UsageError for one that the setting does not accept or that is not there."""
     checked = str(setting.checked(value))
-    if checked == _WORDS.get(setting.key) or not warehouse_path().is_file():
+    if checked in _WORDS.get(setting.key, ()) or not warehouse_path().is_file():
         return checked
     with open_warehouse() as warehouse:
         known = _known_names(setting.key, warehouse)

@@ -332,7 +332,7 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     )
     currency: str | None = setting(
         _COLUMN,
-        "column with the currency; detected if not set",
+        "column with the currency, or `none`; detected if not set",
         "currency",
         default=None,
         asks="Which column of raw.orders has the currency?",

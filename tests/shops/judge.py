@@ -59,8 +59,8 @@ RESTS_ON: Mapping[str, tuple[str, ...]] = {
     "lines": (*_OF_ROWS, "order_line_quantity"),
     "revenue of lines": _OF_LINES,
     "products": ("order_line_product",),
-    "revenue by month": (*_OF_DAY, *_OF_STATUS),
-    "top products": (*_OF_STATUS, *_OF_LINES),
+    "revenue by month": (*_OF_DAY, *_OF_STATUS, "order_currency"),
+    "top products": (*_OF_STATUS, *_OF_LINES, "order_currency"),
 }
 """The questions that a figure may rest on while it is wrong."""
 LEAST = Decimal("0.005")

@@ -377,6 +377,24 @@ def test_the_currency_beside_the_total_is_preferred_and_that_of_the_buyer_is_ask
     assert choose_fields(unknown, CUSTOMERS).fields.currency is None
 
 
+def test_a_rate_other_than_1_beside_the_currency_is_a_question_and_one_currency_an_answer() -> None:
+    rows = orders("money: total; text: currency_value; currency: currency_code")
+    id_of = FIELD_QUESTIONS["currency"]
+
+    def asked(**answered: Answer) -> tuple[str, str | None, str]:
+        choice = choose_fields(rows, CUSTOMERS, answered=answered)
+        one = next(one for one in choice.questions if one.id == id_of)
+        return one.state, choice.fields.currency, one.evidence.choices[0].evidence
+
+    state, used, words = asked()
+    assert (state, used) == ("assumed", "currency_code")
+    assert "currency_value is not 1 in 60 of 60 orders" in words
+    answer = Answer("none", "x", NIGHT)
+    assert asked(**{id_of: answer})[:2] == ("answered", None)
+    rows["currency_value"] = rows["currency_value"].where(rows.index < 0, "1.00000000")
+    assert asked()[:2] == ("proven", "currency_code")
+
+
 def test_tax_and_shipping_are_used_where_answered_and_asked_of_nobody() -> None:
     rows = orders("money: total; four: total_tax shipping_total")
     choice = choose_fields(rows, CUSTOMERS)
@@ -496,11 +514,12 @@ def test_only_columns_named_after_a_cancellation_or_status_are_related() -> None
     names = (
         "is_cancelled", "cancelled_at", "fecha_anulacion", "state", "financial_status", "status", "cancel_reason",
         "cancellation_requested_at", "customer__is_cancelled", "order__voided", "return_address", "updated_at",
-        "is_test", "test", "test_name", "situacao",
+        "is_test", "test", "test_name", "situacao", "order_tags", "customer__tags",
     )  # fmt: skip
     assert related_columns(names, "status") == {
         "is_cancelled": "flag", "cancelled_at": "time", "fecha_anulacion": "time", "state": "status",
         "financial_status": "payment", "order__voided": "flag", "is_test": "test", "test": "test", "situacao": "status",
+        "order_tags": "tags",
     }  # fmt: skip
 
 
@@ -545,6 +564,16 @@ def test_a_test_is_no_sale_unless_an_answer_says_so() -> None:
     }
     assert read(values)[0] == ["test", "test", "sale", "test", "unknown"]
     assert read(values, answered={"test: true": "sale"})[0][0] == "sale"
+
+
+def test_a_tag_says_that_an_order_is_a_test_unless_an_answer_says_otherwise() -> None:
+    values: dict[str, list[str | None]] = {
+        "status": ["paid"] * 7,
+        "tags": ['["paid","test_order"]', "vip, Test", '["latest"]', "test drive", "1", "x", None],
+    }
+    assert read(values)[0] == ["test", "test", *["sale"] * 5]
+    assert read(values, answered={"tags: test": "sale"})[0] == ["sale"] * 7
+    assert "tags" not in Cancellation.of("status", {"tags": {"vip", "true"}}).witnesses
 
 
 def test_a_column_of_refunds_says_that_an_order_is_refunded() -> None:

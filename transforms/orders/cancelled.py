@@ -19,9 +19,10 @@ import pyarrow as pa
 from orderbridge.transforms.frames import TEXT, Bools, Column, array, column
 from orderbridge.transforms.orders.names import ORDER_NAMES
 
-Witness = Literal["status", "payment", "flag", "time", "test"]
+Witness = Literal["status", "payment", "flag", "time", "test", "tags"]
 """What a column says: a status of the order, that of its payment, whether or when it was cancelled, whether it is a
-test."""
+test, or several words of which one may say that."""
+_OF_TESTS: Final = ("test", "tags")
 LOST: Final = ("cancelled", "refunded")
 """The classes of orders that count as cancelled."""
 NO_STATUS: Final = "(none)"
@@ -37,7 +38,10 @@ _NAMES: Final[Mapping[Witness, re.Pattern[str]]] = {
         r"|fecha_(de_)?(cancelacion|anulacion|cancelado|anulado|reembolso|rechazo))"
     ),
     "test": re.compile(r"((is|es)_)?(order_)?(test|prueba|teste)(_(order|pedido))?"),
+    "tags": re.compile(r"((order|pedido)_)?(tags?|labels?|etiquetas?)"),
 }
+_TAG: Final = re.compile(r"\w[^\[\]\",;|]*")
+"""One of several tags, as a JSON array or a text with commas has them."""
 _LOST: Final = r"cancel|anulad|annul|storn|(?<![a-z])void|refund|reembols|chargeback|contracargo"
 _OF_ORDER: Final = re.compile(
     rf"{_LOST}|reject|rechaz|declin|denied|denegad|refus|returned|devuelt"
@@ -111,9 +115,16 @@ def means_cancelled(word: str, kind: Witness) -> bool:
         return any(letter in "123456789" for letter in word)  # 0000-00-00 is none
     if kind == "test":
         return word in _YES
+    if kind == "tags":
+        return any(map(_is_test_tag, _TAG.findall(word)))
     if kind == "payment":
         return _OF_PAYMENT.search(without_undone(word)) is not None
     return (kind == "flag" and word in _YES) or is_lost(word)
+
+
+def _is_test_tag(tag: str) -> bool:
+    """Whether a tag is called as a column of tests is: `test_order`, `Test`."""
+    return _NAMES["test"].fullmatch(re.sub(r"[\s-]+", "_", tag.strip())) is not None
 
 
 def related_columns(names: Iterable[str], status: str | None) -> dict[str, Witness]:
@@ -135,8 +146,8 @@ def second_columns(names: Iterable[str], status: str | None) -> list[str]:
 
 
 def test_row(name: str) -> str:
-    """The row for a column of tests in the table of statuses and their classes."""
-    return f"{name}: true"
+    """The row for a column of tests, or of tags, in the table of statuses and their classes."""
+    return f"{name}: test" if _NAMES["tags"].fullmatch(name) else f"{name}: true"
 
 
 def split_row(row: str) -> tuple[str, str]:
@@ -178,7 +189,7 @@ class Cancellation:
         witnesses = {
             name: kind
             for name, kind in kinds.items()
-            if (len(words[name]) <= STATUSES_MAX or kind == "time")
+            if (len(words[name]) <= STATUSES_MAX or kind in ("time", "tags"))
             and any(means_cancelled(word, kind) for word in words[name])
         }
         return cls(witnesses, status, is_status_alone=is_status_alone)
@@ -191,7 +202,7 @@ class Cancellation:
     @property
     def test_columns(self) -> list[str]:
         """The witnesses that say which orders are tests."""
-        return [name for name, kind in self.witnesses.items() if kind == "test"]
+        return [name for name, kind in self.witnesses.items() if kind in _OF_TESTS]
 
     def with_payments(self, name: str, words: Collection[str]) -> Cancellation:
         """The same with a column of the states of payments, if one of its words says that they went back.
@@ -210,7 +221,7 @@ class Cancellation:
         others: dict[str, dict[str, str]] = {}
         for row, of_row in classes.items():
             name, value = split_row(row)
-            if name in columns and self.witnesses.get(name) != "test":
+            if name in columns and name not in self.test_columns:
                 others.setdefault(name, {})[value] = of_row
         return replace(self, classes=classes, others=others)
 
@@ -226,7 +237,7 @@ class Cancellation:
         says = {
             name: self._says(texts[name], name, kind)
             for name, kind in self.witnesses.items()
-            if kind != "test"
+            if kind not in _OF_TESTS
         }
         codes = of_status.copy()
         if not self.is_status_alone:
@@ -239,7 +250,7 @@ class Cancellation:
             is_decided = _is_lost(codes) & (given != _CODES["refunded"])
             codes = np.where((given >= 0) & ~is_decided, given, codes)
         for name in self.test_columns:
-            is_test, _, _ = self._says(texts[name], name, "test")
+            is_test, _, _ = self._says(texts[name], name, self.witnesses[name])
             row = self.classes.get(test_row(name).casefold(), "test")
             if row == "test":
                 codes = np.where(is_test, _CODES["test"], codes)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, Ints, array, column
-from orderbridge.transforms.orders.cancelled import STATUSES_MAX
+from orderbridge.transforms.orders.cancelled import STATUSES_MAX, means_cancelled
 from orderbridge.transforms.values.currencies import CURRENCIES
 from orderbridge.transforms.values.keys import clean_text
 from orderbridge.transforms.values.numbers import (
@@ -34,8 +34,8 @@ from orderbridge.transforms.values.numbers import (
 _DOUBLE: Final = pa.float64()
 SCALARS: Final = (TEXT, BIGINT, MONEY, _DOUBLE)
 """Types of columns that may hold a field."""
-Kind = Literal["amount", "currency", "words", "text"]
-"""What the values of a column have to be: amounts, codes of currencies, words of a few kinds, or anything."""
+Kind = Literal["amount", "currency", "words", "tags", "text"]
+"""What the values of a column have to be: amounts, codes of currencies, words of a few kinds, tags, or anything."""
 _AMOUNT: Final = r"-?[0-9]{1,20}(\.[0-9]+)?"
 """An amount. The sum of a billion of them fits into MONEY: Arrow's sums overflow without an error."""
 _SCIENTIFIC: Final = r"-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,3}"
@@ -161,14 +161,14 @@ class ColumnFacts:
         is_nonzero: any of them has a digit other than zero.
         currencies: how many have each code of a currency, in upper case.
         amounts: those that are amounts.
-        words: the distinct texts.
+        words: the distinct texts; of tags, those that say that an order is a test.
         examples: a few of the texts.
     """
 
     def __init__(self, kinds: Collection[Kind]) -> None:
         """Of a column whose values may be of these kinds."""
         self._kinds = kinds
-        self._reads_texts = not {"words", "currency"}.isdisjoint(kinds)
+        self._reads_texts = not {"words", "tags", "currency"}.isdisjoint(kinds)
         self.rows = self.given = 0
         self.zeros = 0
         self.is_nonzero = False
@@ -194,6 +194,9 @@ class ColumnFacts:
             self.zeros += int(is_zero.sum())
         if "words" in self._kinds:
             self.words.update(texts.dropna().unique())
+        if "tags" in self._kinds:
+            tags = texts.dropna().unique()
+            self.words.update(text for text in tags if means_cancelled(text, "tags"))
         if "currency" in self._kinds:
             codes = texts.str.upper()
             counts = codes[codes.isin(CURRENCIES)].value_counts()

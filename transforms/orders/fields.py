@@ -18,7 +18,7 @@ import pandas as pd
 from orderbridge.transforms.findings import combine_findings, table_finding, to_answer
 from orderbridge.transforms.frames import look_up
 from orderbridge.transforms.orders.amount_unit import CENTS, UNIT, unit_question
-from orderbridge.transforms.orders.cancelled import Cancellation, related_columns
+from orderbridge.transforms.orders.cancelled import Cancellation, Witness, related_columns
 from orderbridge.transforms.orders.columns import (
     AmountEvidence,
     ColumnFacts,
@@ -89,11 +89,12 @@ COLUMN_QUESTIONS: Final = {
     **{name: rule.question for name, rule in CHARGES.items()},
 }
 """The questions whose answer is a column of the raw orders, by field."""
-NO_STATUS_COLUMN: Final = "none"
-"""The answer that orders have no status: all are sales."""
+NO_COLUMN: Final = "none"
+"""The answer that orders have no status, so that all are sales; or no currency, as all are in the same one."""
 OTHER_ANSWERS: Final[dict[str, tuple[str, ...]]] = {
     FIELD_QUESTIONS["total"]: SUMS,
-    FIELD_QUESTIONS["order_status"]: (NO_STATUS_COLUMN,),
+    FIELD_QUESTIONS["order_status"]: (NO_COLUMN,),
+    FIELD_QUESTIONS["currency"]: (NO_COLUMN,),
 }
 """Answers that are no name of a column, by question."""
 _NO_ANSWERS: Final[Mapping[str, Answer]] = MappingProxyType({})
@@ -237,9 +238,7 @@ def choose_fields(
 
 def _used(asked: Mapping[str, Question], unit: Question | None) -> dict[str, str | None]:
     """The column of each field; None where none is used, such as a total of an unknown unit."""
-    used = {name: one.value for name, one in asked.items()}
-    if used["order_status"] == NO_STATUS_COLUMN:
-        used["order_status"] = None
+    used = {name: None if one.value == NO_COLUMN else one.value for name, one in asked.items()}
     if _is_open(unit):
         used["total"] = None
     return used
@@ -252,9 +251,11 @@ def _is_open(unit: Question | None) -> bool:
 
 def _examined(orders: OrderColumns, answers: Mapping[str, Answer]) -> ExaminedColumns:
     """The columns that may hold a field, or say that an order is cancelled; of charges, those that are answered."""
-    also: dict[str, set[Kind]] = {}
-    for name, kind in related_columns(orders.kinds, None).items():
-        also[name] = set() if kind == "time" else {"words"}
+    read_as: dict[Witness, set[Kind]] = {"time": set(), "tags": {"tags"}}
+    also = {
+        name: read_as.get(kind, {"words"})
+        for name, kind in related_columns(orders.kinds, None).items()
+    }
     charges = {name: rule for name, rule in CHARGES.items() if rule.question in answers}
     return ExaminedColumns.of(orders, {**RULES, **charges}, answers, also)
 
@@ -382,13 +383,13 @@ def _status_evidence(columns: ExaminedColumns, answer: Answer | None) -> Evidenc
     # of a pair of an id and a name, the name says it
     worded = [name for name in named if f"{name}__name" not in named]
     fitting = status_columns(worded, words)
-    is_none = answer is not None and answer.value == NO_STATUS_COLUMN
+    is_none = answer is not None and answer.value == NO_COLUMN
     evidence = _evidence("order_status", columns, None if is_none else answer, fitting)
     if fitting and not is_none:
         return evidence
     others = columns.others("order_status", RELATED_NAMES["order_status"])
     offered = columns.choices("order_status", others, None, None)
-    none = Choice(NO_STATUS_COLUMN, "orders have no status: all are sales")
+    none = Choice(NO_COLUMN, "orders have no status: all are sales")
     doubtful = region_or_status(named, words)
     reason = "no column is known to be the status"
     if doubtful:
@@ -399,20 +400,48 @@ def _status_evidence(columns: ExaminedColumns, answer: Answer | None) -> Evidenc
 def _currency_evidence(
     orders: OrderColumns, columns: ExaminedColumns, total: str | None, answer: Answer | None
 ) -> Evidence:
-    """The evidence about the currency: that beside the total first. That of the buyer alone is not proposed."""
+    """The evidence about the currency: that beside the total first. That of the buyer alone is not proposed.
+
+    A rate other than 1 is a doubt, unless the currency is in one object with the total: OpenCart's `currency_code` is
+    what the buyer saw, and its totals are in the currency of the shop.
+    """
     beside = f"{total}".rpartition("__")[0]
     fitting = sorted(
         columns.fitting["currency"],
         key=lambda name: not beside or not name.startswith(f"{beside}__"),
     )
-    evidence = _evidence("currency", columns, answer, fitting)
+    is_none = answer is not None and answer.value == NO_COLUMN
+    evidence = _evidence("currency", columns, None if is_none else answer, fitting)
+    none = Choice(NO_COLUMN, "all totals are in one currency, which no column has")
+    if fitting or is_none:
+        evidence = replace(evidence, choices=(*evidence.choices, none))
     if not fitting:
         return evidence
     if fitting[0] in ORDER_NAMES["currency_of_buyer"]:
         reason = f"{fitting[0]} is the currency of the buyer, which the total need not be in"
         return replace(evidence, proposal=None, reason=reason)
     is_same = all(_are_equal(orders, fitting[0], other) for other in fitting[1:])
-    return replace(evidence, is_proven=is_same)
+    is_beside = bool(beside) and fitting[0].startswith(f"{beside}__")
+    rate = "" if is_beside else _rate_of(orders, columns)
+    if rate:
+        first, *others = evidence.choices
+        noted = replace(first, evidence="; ".join(filter(None, [first.evidence, rate])))
+        evidence = replace(evidence, choices=(noted, *others))
+    return replace(evidence, is_proven=is_same and not rate)
+
+
+def _rate_of(orders: OrderColumns, columns: ExaminedColumns) -> str:
+    """In how many orders a rate says that amounts were converted, in words; empty where none does."""
+    for name in ORDER_NAMES["currency_rate"]:
+        if name not in columns.names:
+            continue
+        rates = orders.distinct([name])
+        rate = money(rates[name])
+        is_other = ((rate > 0) & (rate != 1)).fillna(False)
+        count = int(rates["row_count"][is_other].sum())
+        if count:
+            return f"{name} is not 1 in {count} of {columns.rows} orders"
+    return ""
 
 
 def _are_equal(orders: OrderColumns, name: str, other: str) -> bool:
@@ -540,12 +569,12 @@ def _cancellation(
     values: Collection[str] | None,
 ) -> tuple[Cancellation, str]:
     """How it is read whether an order is cancelled, and why it is not known; empty where it is."""
-    column = None if status == NO_STATUS_COLUMN else status
+    column = None if status == NO_COLUMN else status
     columns = related_columns(orders.kinds, column)
     words = {name: facts[name].words or {"1"} for name in columns if facts[name].given}
     cancellation = Cancellation.of(column, words, is_status_alone=values is not None)
     is_said = bool(cancellation.witnesses.keys() - set(cancellation.test_columns))
-    if is_said or status == NO_STATUS_COLUMN:
+    if is_said or status == NO_COLUMN:
         return cancellation, ""
     if column is None:
         return cancellation, NOT_PROVEN

@@ -18,6 +18,7 @@ from tests.pipelines.bridge import Bridge, Done
 
 TOTAL = "reconcile.order_total"
 STATUS = "reconcile.order_status"
+CURRENCY = "reconcile.order_currency"
 STATUSES = "reconcile.order_statuses"
 SETTINGS = """
 [reconcile]
@@ -157,6 +158,13 @@ def test_an_answer_that_a_setting_overrides_is_named(gross: Bridge) -> None:
     assert done.code == 0
     note = f"{TOTAL}: the answer grand_total is overridden by RECONCILE__ORDER_TOTAL"
     assert note in done.err
+
+
+def test_an_answer_that_is_no_name_of_a_column_is_taken(gross: Bridge) -> None:
+    for question, value in ((TOTAL, "sum_of_lines"), (STATUS, "none"), (CURRENCY, "none")):
+        done = run(gross, f"answer {question} {value}")
+        assert done.code == 0, done.err
+        assert read_answers().answers[question].value == value
 
 
 @pytest.mark.parametrize(

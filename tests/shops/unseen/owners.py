@@ -12,6 +12,7 @@ OWNERS: Final[Mapping[str, Mapping[str, str]]] = {
         "order_ordered_at": "date_added",
         "order_clock": "local",
         "order_total": "total",
+        "order_currency": "none",
         "order_status": "order_status_id",
         "order_statuses": (
             "0=open,1=open,2=sale,3=sale,5=sale,7=cancelled,8=cancelled,10=cancelled,"
