@@ -222,7 +222,7 @@ def login_question(logins: Mapping[str, Share], answer: Answer | None) -> Questi
             against = f"{mode} is kept, but {text}"
         choices.append(Choice(mode, text, share, against))
     likely = [mode for mode, share in logins.items() if share.part >= _LIKELY_MIN]
-    unlikely = [mode for mode, share in logins.items() if share.part <= 1 - _LIKELY_MIN]
+    unlikely = [mode for mode, share in logins.items() if 1 - share.part >= _LIKELY_MIN]
     proposal = likely[0] if len(likely) == 1 and len(unlikely) == 1 else None
     evidence = Evidence(
         LOGIN_MODE,
