@@ -20,16 +20,16 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
 from orderbridge.pipelines.push.listing import CustomerListing, Key
 from orderbridge.pipelines.push.model import PushDependencies, PushOptions, PushResult
-from orderbridge.pipelines.push.passwords import PASSWORD_COLUMNS, PASSWORDS_FILE
+from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.run import push
 from orderbridge.sources.errors import BridgeError
-from orderbridge.sources.files.formulas import people_rows
 from orderbridge.sources.http.retries import RetryPolicy
 from orderbridge.sources.kinds import KindName
 from tests.crashes.recorder import Enumeration, Point, Recorder
 from tests.pipelines.push.plans import Answering, customer, listed, patch, results, write_plan
 from tests.pipelines.push.simulation import HOST, MEMORY, SETTLE_S, reported
+from tests.spreadsheet import spreadsheet_rows
 
 ROUNDS: Final = 3
 """Pushes after a crash: one recovers what was in flight, one settles the doubts, one finds nothing to do."""
@@ -145,7 +145,7 @@ class PushCrashes:
         if self.kind != "customers":
             return
         path = self.plan / PASSWORDS_FILE
-        rows = people_rows(path, PASSWORD_COLUMNS) if path.exists() else ()
+        rows = spreadsheet_rows(path) if path.exists() else ()
         stored = {row["erpCode"]: row["password"] for row in rows}
         for body in world.created:
             if stored.get(body["erpCode"]) != body["password"]:

@@ -27,17 +27,17 @@ from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.push import results
 from orderbridge.pipelines.push.model import PushOptions, PushResult
-from orderbridge.pipelines.push.passwords import PASSWORD_COLUMNS, PASSWORDS_FILE
+from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.results import count_push
 from orderbridge.pipelines.reporting.status import read_status
 from orderbridge.sandbox.state import State
 from orderbridge.sources.errors import Unreachable, UsageError
-from orderbridge.sources.files.formulas import people_rows
 from orderbridge.sources.settings import ledger_path
 from orderbridge.sources.texts import english
 from tests.pipelines.import_file.desk import VARIANTS, Desk
 from tests.pipelines.push.plans import outcomes, patch, place
+from tests.spreadsheet import spreadsheet_rows
 
 CODES = [f"{n:05d}" for n in range(1, 7)]
 
@@ -370,7 +370,7 @@ def test_the_passwords_of_a_run_that_was_killed_are_named_by_the_next_one(desk: 
     assert [*next_one.push.earlier_passwords] == [killed]
     line = f"generated passwords of a run before, which was killed: {killed}"
     assert line in lines_of(next_one.push)
-    passwords = people_rows(killed, PASSWORD_COLUMNS)
+    passwords = spreadsheet_rows(killed)
     assert sorted(row["erpCode"] for row in passwords) == sorted({*desk.at.codes()} - {"00009"})
     killed.unlink()
     assert desk.run(desk.at.folder / "clientes.csv").push.earlier_passwords == []

@@ -28,7 +28,7 @@ from orderbridge.pipelines.mapping import load
 from orderbridge.pipelines.plan import dedupe, make
 from orderbridge.pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
-from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA, Reason
+from orderbridge.pipelines.plan.outcomes import Reason
 from orderbridge.pipelines.plan.summary import PlanStatistics, summary
 from orderbridge.pipelines.plan.suspicious import SuspiciousValues
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
@@ -36,10 +36,11 @@ from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.source import record_source
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 from orderbridge.sources.files import encoding
-from orderbridge.sources.files.formulas import neutralize, people_rows
+from orderbridge.sources.files.formulas import neutralize
 from orderbridge.sources.kinds import KindName
 from orderbridge.sources.settings import DataSource
 from tests.pipelines.bridge import Bridge, command, pulled
+from tests.spreadsheet import spreadsheet_rows
 
 FEW: dict[str, Any] = {"customers": 6, "orders": 0, "promotions": 1, "price_lists": 1}
 HOST = "http://127.0.0.1:9"
@@ -591,7 +592,7 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
         "notification": {"send": True, "withCredentials": True}, "documents": [{"number": "N1"}],
     }  # fmt: skip
     assert fates(made) == {3: ("exists_same", ""), 4: ("exists_differs", ""), 5: ("merged", "")}
-    (reported,) = people_rows(made.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
+    (reported,) = spreadsheet_rows(made.folder / "differences.csv")
     difference = ("4", "exists_differs", second["id"], "firstName", "Otra", second["first_name"])
     assert tuple(reported.values()) == difference
     assert (made.exit_code, suspicious(made), made.manifest.messages) == (0, [], 1)
@@ -693,7 +694,7 @@ def test_what_others_typed_into_the_platform_is_counted_and_no_cell_of_a_plan_ru
     )
     assert f"\n1 {reported}" in summary_of(made)
     assert "the push looks up each new customer again before it sends" in summary_of(made)
-    (difference,) = people_rows(made.folder / "differences.csv", DIFFERENCE_SCHEMA.names)
+    (difference,) = spreadsheet_rows(made.folder / "differences.csv")
     assert f"'{formula}" in difference["platform_value"]
     for path in made.folder.glob("*.csv"):
         with path.open(

@@ -42,18 +42,17 @@ from orderbridge.pipelines.push.model import (
     PushResult,
 )
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
-from orderbridge.pipelines.push.results import RESULT_COLUMNS
 from orderbridge.pipelines.push.run import push
 from orderbridge.sandbox import Sandbox, SandboxConfig, serve
 from orderbridge.sources.contract import CUSTOMER
 from orderbridge.sources.errors import Unreachable
-from orderbridge.sources.files.formulas import people_rows
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.http.exchange import Response, WriteOutcome
 from orderbridge.sources.http.retries import RetryPolicy
 from orderbridge.sources.kinds import ADDED_FIELDS, KindName
 from orderbridge.sources.settings import HttpSettings
 from tests.pipelines.bridge import Done, command, reading
+from tests.spreadsheet import spreadsheet_rows
 
 QUICK = RetryPolicy(base_s=0.001, cap_s=0.002)
 YES = PushOptions(agreed=True, settle_s=0.0)
@@ -225,10 +224,7 @@ def semantics_in(environment: Mapping[str, str]) -> dict[str, Any]:
 
 def results(folder: Path) -> dict[str, list[dict[str, str]]]:
     """What the files of results say, by file."""
-    return {
-        path.stem: list(people_rows(path, RESULT_COLUMNS))
-        for path in (folder / RESULTS_FOLDER).glob("*.csv")
-    }
+    return {path.stem: spreadsheet_rows(path) for path in (folder / RESULTS_FOLDER).glob("*.csv")}
 
 
 def outcomes(folder: Path) -> dict[str, str]:

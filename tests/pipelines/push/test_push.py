@@ -43,7 +43,6 @@ from orderbridge.sources.errors import (
     Unreachable,
     UsageError,
 )
-from orderbridge.sources.files.formulas import people_rows
 from orderbridge.sources.http.exchange import WriteOutcome
 from orderbridge.sources.kinds import KindName
 from tests.pipelines.push.plans import (
@@ -65,6 +64,7 @@ from tests.pipelines.push.plans import (
     subcategory,
     warehouse,
 )
+from tests.spreadsheet import spreadsheet_rows
 
 KINDS: dict[KindName, list[PlannedOperation]] = {
     "customers": [customer(1), customer(2)],
@@ -971,7 +971,7 @@ def test_results_that_do_not_add_up_fail_the_push(at: Place) -> None:
 
 def stored(plan: Path, column: str) -> dict[str, str]:
     """A column of the file of passwords, by operation."""
-    rows = people_rows(plan / passwords.PASSWORDS_FILE, passwords.PASSWORD_COLUMNS)
+    rows = spreadsheet_rows(plan / passwords.PASSWORDS_FILE)
     return {row["operation"]: row[column] for row in rows}
 
 
