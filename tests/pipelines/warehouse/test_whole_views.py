@@ -1,0 +1,82 @@
+"""Each view of `bi` is compared row by row and column by column with plain Python over a world of pairs that differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pytest
+
+from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.warehouse.bi.views import VIEWS
+from orderbridge.pipelines.warehouse.ops import RECONCILED_READS
+from orderbridge.sources.settings import ReconcileSettings
+from tests.pipelines.warehouse.world import AS_OF, RECONCILED_UP_TO, TRUTH, World
+
+WORLDS = {"times": World.of(1), "midnights": World.of(2, has_times=False), "third": World.of(3)}
+SINGLE = {"as_of", "freshness"}
+"""Views of one row."""
+
+
+@pytest.fixture(scope="module", params=WORLDS)
+def told(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[World, duckdb.DuckDBPyConnection]]:
+    world = WORLDS[request.param]
+    with duckdb.connect(str(tmp_path_factory.mktemp("views") / "build.duckdb")) as build:
+        build.execute("SET TimeZone = 'UTC'")
+        settings = ReconcileSettings(timezone="America/Lima")
+        Reconciling(settings=settings).build_tables(build, "run", AS_OF)
+        for table, rows in world.tables.items():
+            names = ", ".join(f'"{name}"' for name in rows[0])
+            marks = ", ".join("?" * len(rows[0]))
+            sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"
+            build.executemany(sql, [[*row.values()] for row in rows])
+        build.execute(
+            "UPDATE ops.control_totals SET value = ? WHERE entity = ?",
+            [RECONCILED_UP_TO, RECONCILED_READS],
+        )
+        yield world, build
+
+
+def comparable(value: Any) -> Any:
+    """Numbers by their value; times as instants."""
+    if isinstance(value, float | Decimal):
+        return round(Decimal(value), 4)
+    return value.timestamp() if isinstance(value, datetime) else value
+
+
+def counted(names: list[str], rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(comparable(row[name]) for name in names) for row in rows)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_has_the_rows_that_plain_python_finds(
+    told: tuple[World, duckdb.DuckDBPyConnection], name: str
+) -> None:
+    world, build = told
+    found = build.sql(f"FROM bi.{name}")
+    columns = found.columns
+    rows = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+    expected = TRUTH[name](world)
+    assert {*columns} == {*expected[0]}
+    by_column = {
+        one: counted([one], rows) - counted([one], expected)
+        for one in columns
+        if counted([one], rows) != counted([one], expected)
+    }
+    assert by_column == {}
+    assert counted(columns, rows) == counted(columns, expected)
+
+
+@pytest.mark.parametrize("name", sorted({*VIEWS} - SINGLE))
+def test_no_column_of_the_world_is_constant(name: str) -> None:
+    """What is the same in all rows tells no maximum from a minimum, and no condition from none."""
+    rows = [row for world in WORLDS.values() for row in TRUTH[name](world)]
+    assert len(rows) > 3
+    constant = [column for column in rows[0] if len({comparable(row[column]) for row in rows}) < 2]
+    assert constant == []
