@@ -40,6 +40,12 @@ ORDER_NAMES: Final[dict[str, list[str]]] = _NAMES["order"]
 SECOND_STATUSES: Final[list[str]] = _NAMES["order"].pop("second_status")
 """Columns that are the status of an order where it has no other: of its payment, or the kind of its document."""
 ORDER_NAMES["order_status"] += SECOND_STATUSES
+REFUND_PARTS: Final = (
+    *ORDER_NAMES["payments"],
+    *ORDER_NAMES.pop("refund_lines"),
+    *ORDER_NAMES["lines"],
+)
+"""The arrays of a refund that have its amount where it has none of its own: payments, then lines."""
 LINE_NAMES: Final[dict[str, list[str]]] = _NAMES["line"]
 """The columns of an order line."""
 LINE_KIND_NAMES: Final[dict[str, list[str]]] = _NAMES["line_kinds"]

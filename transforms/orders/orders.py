@@ -280,6 +280,9 @@ def orders_part(
         *_customer_findings(ours, fields.customer_id or "", gap, counts),
         *_date_findings(ours, fields.ordered_at or "", dates, context),
     ]
+    if "has_refund" in rows:
+        is_unknown = rows["has_refund"] & rows["refunded"].isna() & is_kept & ~rows["is_missing"]
+        findings.append(rule_findings("orders", "refund_unknown", rows["id"], is_unknown))
     if "total" in rows:
         findings += _total_findings(ours, texts_of(rows["total"]), choice, counts)
     return Part(typed(ours, ORDERS), combine_findings(findings), counts)

@@ -367,5 +367,5 @@ def _sides(orders: RawOrders, choice: FieldChoice) -> dict[str, str]:
         sides["temp.order_sums"] = "total"
     if choice.has_refunds:
         of_payments = f"{WITNESS}{cancellation.nested}"
-        sides["temp.order_refunds"] = f"refunded, state AS {sql_name(of_payments)}"
+        sides["temp.order_refunds"] = f"refunded, has_refund, state AS {sql_name(of_payments)}"
     return sides
