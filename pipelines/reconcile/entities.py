@@ -66,7 +66,12 @@ from orderbridge.transforms.orders.fields import (
     ORDER_FIELDS,
     choose_fields,
 )
-from orderbridge.transforms.orders.line_fields import LineChoice, LineFields, choose_line_fields
+from orderbridge.transforms.orders.line_fields import (
+    LINE_QUESTIONS,
+    LineChoice,
+    LineFields,
+    choose_line_fields,
+)
 from orderbridge.transforms.orders.line_kinds import LINE_KINDS, kinds_in_force, kinds_question
 from orderbridge.transforms.orders.lines import ORDER_LINES
 from orderbridge.transforms.orders.statuses import STATUSES
@@ -278,7 +283,12 @@ def _line_kinds(lines: RawLines, questions: RunQuestions) -> Question | None:
     for one in (assumption, answer):
         if one is not None:
             decided |= table_of(one.value)
-    return kinds_question(kind_rows(lines, decided), answer, assumption)
+    answered = {
+        name: questions.answers[key].value
+        for name, key in LINE_QUESTIONS.items()
+        if key in questions.answers
+    }
+    return kinds_question(kind_rows(lines, decided, answered), answer, assumption)
 
 
 def _cancelled_values(settings: ReconcileSettings) -> tuple[str, ...] | None:

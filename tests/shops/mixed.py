@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -18,6 +18,7 @@ from tests.shops.world import (
     Answers,
     Item,
     Order,
+    Product,
     Purchase,
     Row,
     Shop,
@@ -45,6 +46,7 @@ _NAMES: Final = {
 _CENT: Final = Decimal("0.01")
 """What two ways of rounding a discount differ by."""
 _TAX: Final = Decimal("0.18")
+_ONE: Final = Decimal(1)
 _STATUSES: Final[Mapping[str, Mapping[str, Status]]] = {
     "english": {"pending": "open", "completed": "sale", "cancelled": "cancelled", "refunded": "refunded"},
     "german": {"offen": "open", "bezahlt": "sale", "storniert": "cancelled", "erstattet": "refunded"},
@@ -79,6 +81,29 @@ class Discount(NamedTuple):
     answers: Mapping[str, str]
 
 
+class Beside(NamedTuple):
+    """Lines beside those of products.
+
+    Attributes:
+        items: of an order, each with its kind.
+        kind: the column that says of what kind a line is; empty: none says it.
+        are_sets: some products are followed by lines of their parts.
+        answers: about them.
+    """
+
+    items: Callable[[Purchase], list[tuple[str, Item]]]
+    kind: str
+    are_sets: bool
+    answers: Mapping[str, str]
+
+    def amount(self, bought: Purchase, *, has_shipping: bool) -> Decimal:
+        """What they add to a total, which may have the shipping anyway."""
+        counted = [
+            item for of, item in self.items(bought) if not (has_shipping and of == "shipping")
+        ]
+        return sum((item.revenue for item in counted), ZERO)
+
+
 @dataclass
 class Mixed:
     """The draw of a shop, and its traits by name, which a problem names."""
@@ -107,18 +132,22 @@ def mixed_shop(seed: int) -> tuple[Shop, dict[str, str], Mapping[str, str]]:
     status, classes = _status(mixed)
     money, unit = _money(mixed)
     discount = _discount(mixed, money)
-    total, total_of = _total(mixed, money, discount)
+    beside = _beside(mixed)
+    total, total_of = _total(mixed, money, discount, beside)
     refunds, share_back = _refunds(mixed, money, total_of)
     others, currency = _others(mixed)
+    tests, is_test = _tests(mixed)
     parts = [
         _customer(mixed, customers),
         _time(mixed),
         status,
         total,
-        _lines(mixed, money, discount),
+        _lines(mixed, money, discount, beside),
         refunds,
         others,
+        tests,
     ]
+    has_returns = mixed.one("returns", "no", "no", "yes") == "yes"
     answers: dict[str, str] = {"order_total_unit": unit}
     rows: list[Row] = []
     truth: list[Order] = []
@@ -134,6 +163,8 @@ def mixed_shop(seed: int) -> tuple[Shop, dict[str, str], Mapping[str, str]]:
         guests=mixed.draw.choice((0, 0, 0.1)),
         strangers=mixed.draw.choice((0, 0.03)),
     ):
+        if has_returns and bought.n % 17 == 7:
+            bought = _returned(bought)  # of an order before
         row: Row = {"id": f"{seed % 7 + 1}{bought.n:05d}"}
         for part in parts:
             row |= part.write(bought)
@@ -146,7 +177,11 @@ def mixed_shop(seed: int) -> tuple[Shop, dict[str, str], Mapping[str, str]]:
                 day=bought.at.date(),
                 total=total_of(bought),
                 currency=currency,
-                status=_after_refund(classes[bought.state], share_back(bought)),
+                status=(
+                    "test"
+                    if is_test(bought)
+                    else _after_refund(classes[bought.state], share_back(bought), total_of(bought))
+                ),
                 lines=lines_of(bought.items, revenue=discount.revenue),
             )
         )
@@ -341,7 +376,7 @@ def _discount(mixed: Mixed, money: Callable[[Decimal], Any]) -> Discount:
 
 
 def _total(
-    mixed: Mixed, money: Callable[[Decimal], Any], discount: Discount
+    mixed: Mixed, money: Callable[[Decimal], Any], discount: Discount, beside: Beside
 ) -> tuple[Part, Callable[[Purchase], Decimal]]:
     """The total, with tax and shipping or without; or no column has it."""
     holds = mixed.one("total", "goods", "goods and shipping", "gross", "lines")
@@ -360,7 +395,8 @@ def _total(
             "goods and shipping": goods(bought) + bought.shipping,
             "gross": goods(bought) + tax(bought) + bought.shipping,
         }
-        return of[holds]
+        has_shipping = holds in ("goods and shipping", "gross")
+        return of[holds] + beside.amount(bought, has_shipping=has_shipping)
 
     def write(bought: Purchase) -> Row:
         if holds == "lines":
@@ -377,28 +413,102 @@ def _total(
 def _refunds(
     mixed: Mixed, money: Callable[[Decimal], Any], total: Callable[[Purchase], Decimal]
 ) -> tuple[Part, Callable[[Purchase], Decimal]]:
-    """Nothing about refunds; or an array of them: of some orders a part goes back, of some everything."""
-    kind = mixed.one("refunds", "none", "none", "array", "column")
+    """Nothing about refunds; or an array of them: of some orders a part goes back, of some everything.
+
+    A refund has an amount, or lines with amounts.
+    """
+    kind = mixed.one("refunds", "none", "none", "array", "array of lines", "column")
     shares = {3: Decimal(1), 6: Decimal("0.4")}
 
     def share(bought: Purchase) -> Decimal:
-        return ZERO if kind == "none" else shares.get(bought.n % 11, ZERO)
+        is_none = kind == "none" or total(bought) <= 0
+        return ZERO if is_none else shares.get(bought.n % 11, ZERO)
 
     def write(bought: Purchase) -> Row:
         back = cents(total(bought) * share(bought))
         if kind == "array":
             return {"refunds": [{"id": bought.n, "amount": money(back)}] if back else []}
+        if kind == "array of lines":
+            half = cents(back / 2)
+            lines = [{"quantity": 1, "subtotal": money(one)} for one in (half, back - half)]
+            return {"refunds": [{"id": bought.n, "refund_line_items": lines}] if back else []}
         return {} if kind == "none" else {"total_refunded": money(back)}
 
     return Part(write, {}), share
 
 
-def _after_refund(status: Status, share: Decimal) -> Status:
-    """What an order is of which a share went back."""
-    return "refunded" if status == "sale" and share == 1 else status
+def _after_refund(status: Status, share: Decimal, total: Decimal) -> Status:
+    """What an order is of which a share went back, or that is a return itself."""
+    return "refunded" if status == "sale" and (share == 1 or total < 0) else status
 
 
-def _lines(mixed: Mixed, money: Callable[[Decimal], Any], discount: Discount) -> Part:
+def _returned(bought: Purchase) -> Purchase:
+    """The goods of a purchase that come back: an order of its own, with negative quantities."""
+    items = tuple(
+        replace(item, quantity=-item.quantity, discount=-item.discount) for item in bought.items
+    )
+    return replace(bought, items=items, shipping=ZERO)
+
+
+def _tests(mixed: Mixed) -> tuple[Part, Callable[[Purchase], bool]]:
+    """No test orders; or some, by a column of their own or by a tag."""
+    kind = mixed.one("tests", "none", "none", "flag", "tag")
+
+    def is_test(bought: Purchase) -> bool:
+        return kind != "none" and bought.n % 13 == 5
+
+    def write(bought: Purchase) -> Row:
+        if kind == "flag":
+            return {"test": is_test(bought)}
+        tags = ["web", *(["test_order"] if is_test(bought) else [])]
+        return {"tags": tags} if kind == "tag" else {}
+
+    return Part(write, {}), is_test
+
+
+def _beside(mixed: Mixed) -> Beside:
+    """Nothing beside the products; or vouchers, shipping or deposits as lines; or sets with their parts."""
+    what = mixed.one(
+        "beside", "none", "none", "voucher", "coupon", "gift card", "shipping", "deposit", "set"
+    )
+    kind = mixed.one("kind's name", "type", "item_type", "tipo", "none").replace("none", "")
+    if what in ("shipping", "deposit"):
+        kind = kind or "type"
+    if what in ("none", "set"):
+        answers = {"order_line_kinds": "parent_item_id: *=part"} if what == "set" else {}
+        return Beside(lambda _: [], "", what == "set", answers)
+    names = {"voucher": "Gutschein", "coupon": "Cupón", "gift card": "Tarjeta regalo"}
+
+    def items(bought: Purchase) -> list[tuple[str, Item]]:
+        price = Decimal(0)
+        pieces = _ONE
+        if what == "shipping":
+            price = bought.shipping
+        elif what == "deposit":
+            price = Decimal("0.25")
+            pieces = sum((item.quantity for item in bought.items), ZERO)
+        elif bought.n % 5 == 2 and bought.goods > 10:
+            price = Decimal("-5.00")
+        product = Product(900, what.upper(), names.get(what, what), price)
+        return [(what, Item(product, pieces, 0, ZERO))] if price else []
+
+    row = f"{kind}: {what}" if kind else f"{{product}}: {what.upper()}"
+    return Beside(items, kind, False, {"order_line_kinds": f"{row}=no_product"})
+
+
+def _parts(item: Item) -> list[Item]:
+    """The parts of a set: their prices are that of the set."""
+    half = cents(item.product.price / 2)
+    prices = (half, item.product.price - half)
+    return [
+        Item(Product(950 + k, f"P-{k}", f"Parte {k}", price), item.quantity, 0, ZERO)
+        for k, price in enumerate(prices, 1)
+    ]
+
+
+def _lines(
+    mixed: Mixed, money: Callable[[Decimal], Any], discount: Discount, beside: Beside
+) -> Part:
     """An array of lines, with names that are known, and others."""
     at = mixed.one("lines", "line_items", "items", "detalle", "cesta")
     names = mixed.one("lines' names", "english", "spanish", "others")
@@ -419,6 +529,19 @@ def _lines(mixed: Mixed, money: Callable[[Decimal], Any], discount: Discount) ->
         }
         return row | ({"line_total": money(discount.revenue(item))} if has_amount else {})
 
+    def write(bought: Purchase) -> Row:
+        rows: list[Row] = []
+        for item in bought.items:
+            key = len(rows) + 1
+            of_set = {"id": key, "parent_item_id": None} if beside.are_sets else {}
+            of_kind = {beside.kind: "product"} if beside.kind else {}
+            rows.append({**line(item), **of_kind, **of_set})
+            for part in _parts(item) if beside.are_sets and bought.n % 3 == 0 else ():
+                rows.append({**line(part), "id": len(rows) + 1, "parent_item_id": key})
+        for kind, item in beside.items(bought):
+            rows.append(line(item) | ({beside.kind: kind} if beside.kind else {}))
+        return {at: rows}
+
     answers = {
         "order_lines": f"orders__{at}",
         "order_line_product": product,
@@ -426,10 +549,11 @@ def _lines(mixed: Mixed, money: Callable[[Decimal], Any], discount: Discount) ->
         "order_line_quantity": quantity,
         "order_line_unit_price": price,
         **discount.answers,
+        **{name: row.format(product=product) for name, row in beside.answers.items()},
     }
     if has_amount:
         answers |= {"order_line_total": "line_total", "order_line_discount_unit": "included"}
-    return Part(lambda bought: {at: [line(item) for item in bought.items]}, answers)
+    return Part(write, answers)
 
 
 def _others(mixed: Mixed) -> tuple[Part, str]:

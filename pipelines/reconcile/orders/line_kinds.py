@@ -7,6 +7,7 @@ table with counts, and the kind of a line as SQL.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from orderbridge.pipelines.reconcile.orders.lines import PRODUCT, RawLines
@@ -21,8 +22,10 @@ _SHARE_MIN: Final = 0.9
 """The least share of lines with a parent that is one of the same order, and of sets whose amounts count once."""
 _NO_PARENT: Final = "('', '0', 'false')"
 _VALUES: Final = """
-    SELECT trim({column}::VARCHAR) AS value, count(*) FROM {table} WHERE {listed} AND value <> ''
-    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most}"""
+    SELECT trim({column}::VARCHAR) AS value, count(*), count_if({price} < 0) = count(*) AS are_negative
+    FROM {table} l WHERE {condition} AND value <> ''
+    GROUP BY 1 ORDER BY 3 DESC, 2 DESC, 1 LIMIT {most}"""
+_NEGATIVE: Final = "all of their prices are negative"
 _COUNT: Final = "SELECT count(*) FROM {table} WHERE {listed} AND {condition}"
 _PARTS: Final = """
     CREATE OR REPLACE TEMP TABLE line_parts AS
@@ -40,9 +43,22 @@ _COUNTED_ONCE: Final = """
         GROUP BY s.order_id, s.{key})"""
 
 
-def kind_rows(lines: RawLines, decided: Collection[str]) -> list[KindRow]:
-    """The rows of the table of kinds: of the columns that may say it, and those that are decided before."""
-    rows = [*_valued_rows(lines), *_parent_rows(lines)]
+def kind_rows(
+    lines: RawLines, decided: Collection[str], answered: Mapping[str, str] = MappingProxyType({})
+) -> list[KindRow]:
+    """The rows of the table of kinds: of the columns that may say it, and those that are decided before.
+
+    Args:
+        lines: the raw ones.
+        decided: the names of rows.
+        answered: the columns that are answered, by field.
+    """
+    price = _first_of(lines, "unit_price", answered)
+    amounts = "NULL" if price is None else lines.tables.numbers(lines.table, price, "l")
+    rows = [*_valued_rows(lines, amounts), *_parent_rows(lines)]
+    product = _first_of(lines, "product", answered)
+    if price is not None and product is not None:
+        rows += _negative_rows(lines, product, amounts, rows)
     known = {row.name.casefold() for row in rows}
     for name in decided:
         column, _ = split_row(name)
@@ -58,18 +74,50 @@ def kind_sql(kinds: Mapping[str, LineKind]) -> str:
     return f"CASE {' '.join(cases)} ELSE {PRODUCT} END" if cases else PRODUCT
 
 
-def _valued_rows(lines: RawLines) -> Iterator[KindRow]:
-    """Those of the columns that say of what kind a line is; of none where all values mean products."""
+def _first_of(lines: RawLines, field: str, answered: Mapping[str, str]) -> str | None:
+    """The column of a field: as answered, else the first with one of its names; None: there is none."""
+    names = (answered.get(field, ""), *LINE_NAMES[field])
+    return next((name for name in names if name in lines.kinds), None)
+
+
+def _valued_rows(lines: RawLines, price: str) -> Iterator[KindRow]:
+    """Those of the columns that say of what kind a line is."""
     for column in (*LINE_KIND_NAMES["columns"], *LINE_KIND_NAMES["flags"]):
-        if column not in lines.kinds:
+        values = _values(lines, column, price, lines.listed) if column in lines.kinds else []
+        if len(values) > STATUSES_MAX:
             continue
-        sql = _VALUES.format(
-            column=sql_name(column), table=lines.table, listed=lines.listed, most=STATUSES_MAX + 1
-        )
-        values = lines.tables.build.execute(sql).fetchall()
-        if len(values) <= STATUSES_MAX:
-            for value, count in values:
-                yield KindRow(f"{column}: {value}", count, kind_of_value(column, value))
+        for value, count, are_negative in values:
+            name = f"{column}: {value}"
+            kind = kind_of_value(column, value)
+            if kind == "product" and are_negative:
+                yield KindRow(name, count, "no_product", _NEGATIVE)
+            else:
+                yield KindRow(name, count, kind)
+
+
+def _negative_rows(
+    lines: RawLines, product: str, price: str, rows: Collection[KindRow]
+) -> Iterator[KindRow]:
+    """Those of products whose prices are all negative, such as vouchers, among the lines that others leave products."""
+    known = {row.name: row.proposal for row in rows if row.proposal != "product"}
+    condition = f"{lines.listed} AND {kind_sql(known)} = {PRODUCT}"
+    for value, count, are_negative in _values(lines, product, price, condition)[:STATUSES_MAX]:
+        if are_negative:
+            yield KindRow(f"{product}: {value}", count, "no_product", _NEGATIVE)
+
+
+def _values(
+    lines: RawLines, column: str, price: str, condition: str
+) -> list[tuple[str, int, bool]]:
+    """The values of a column with their lines, and whether all of their prices are negative: these come first."""
+    sql = _VALUES.format(
+        column=sql_name(column),
+        price=price,
+        table=lines.table,
+        condition=condition,
+        most=STATUSES_MAX + 1,
+    )
+    return lines.tables.build.execute(sql).fetchall()
 
 
 def _parent_rows(lines: RawLines) -> Iterator[KindRow]:

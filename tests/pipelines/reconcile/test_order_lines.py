@@ -123,3 +123,20 @@ def test_a_word_that_a_kind_of_products_has_too_is_no_discount(tmp_path: Path) -
     with shop(tmp_path, rows, 10) as made:
         assert len(top_products(made)) == 2
         assert state(made) == []
+
+
+def test_what_has_negative_prices_alone_is_assumed_to_be_no_product(tmp_path: Path) -> None:
+    """Vouchers, by their code or the kind of their lines; not the goods of a return, whose quantity is negative."""
+    rows = [
+        line("a", "CUP", 2, 20, price=10, type="goods"),
+        line("b", "GIFT", 1, -5, price=-5, type="gift card"),
+        line("c", "BAG", -1, -7, price=7, type="goods"),
+        line("d", "VOUCHER", 1, -3, price=-3, type="goods"),
+    ]
+    with shop(tmp_path, rows, 5) as made:
+        assert top_products(made) == {"CUP": (8, 80), "BAG": (-4, -28)}
+        assert state(made) == [
+            ("assumed", "type: gift card=no_product,type: goods=product,sku: VOUCHER=no_product")
+        ]
+        words = made.one(f"SELECT evidence FROM reconciled.meanings WHERE question = '{KINDS}'")
+        assert "all of their prices are negative" in str(words)
