@@ -53,10 +53,10 @@ def kind_rows(
         decided: the names of rows.
         answered: the columns that are answered, by field.
     """
-    price = _first_of(lines, "unit_price", answered)
+    price = _first_of(lines, ("unit_price", "line_total"), answered)
     amounts = "NULL" if price is None else lines.tables.numbers(lines.table, price, "l")
     rows = [*_valued_rows(lines, amounts), *_parent_rows(lines)]
-    product = _first_of(lines, "product", answered)
+    product = _first_of(lines, ("product", "product_name"), answered)
     if price is not None and product is not None:
         rows += _negative_rows(lines, product, amounts, rows)
     known = {row.name.casefold() for row in rows}
@@ -74,10 +74,13 @@ def kind_sql(kinds: Mapping[str, LineKind]) -> str:
     return f"CASE {' '.join(cases)} ELSE {PRODUCT} END" if cases else PRODUCT
 
 
-def _first_of(lines: RawLines, field: str, answered: Mapping[str, str]) -> str | None:
-    """The column of a field: as answered, else the first with one of its names; None: there is none."""
-    names = (answered.get(field, ""), *LINE_NAMES[field])
-    return next((name for name in names if name in lines.kinds), None)
+def _first_of(lines: RawLines, fields: tuple[str, ...], answered: Mapping[str, str]) -> str | None:
+    """The column of the first field that has one: as answered, else by its names; None: none has."""
+    for field in fields:
+        for name in (answered.get(field, ""), *LINE_NAMES[field]):
+            if name in lines.kinds:
+                return name
+    return None
 
 
 def _valued_rows(lines: RawLines, price: str) -> Iterator[KindRow]:
