@@ -17,7 +17,11 @@ from orderbridge.pipelines.warehouse.ops import RECONCILED_READS
 from orderbridge.sources.settings import ReconcileSettings
 from tests.pipelines.warehouse.world import AS_OF, RECONCILED_UP_TO, TRUTH, World
 
-WORLDS = {"times": World.of(1), "midnights": World.of(2, has_times=False), "third": World.of(3)}
+WORLDS = {
+    "times": World.of(1),
+    "midnights": World.of(2, has_times=False),
+    "whole reads": World.of(3, is_read=True),
+}
 SINGLE = {"as_of", "freshness"}
 """Views of one row."""
 
@@ -36,10 +40,10 @@ def told(
             marks = ", ".join("?" * len(rows[0]))
             sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"
             build.executemany(sql, [[*row.values()] for row in rows])
-        build.execute(
-            "UPDATE ops.control_totals SET value = ? WHERE entity = ?",
-            [RECONCILED_UP_TO, RECONCILED_READS],
-        )
+        build.execute("DELETE FROM ops.control_totals WHERE entity = ?", [RECONCILED_READS])
+        for number in (RECONCILED_UP_TO, RECONCILED_UP_TO - 7):
+            insert = "INSERT INTO ops.control_totals (entity, value) VALUES (?, ?)"
+            build.execute(insert, [RECONCILED_READS, number])
         yield world, build
 
 

@@ -38,22 +38,29 @@ class World:
     tables: dict[str, list[Row]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, seed: int, *, has_times: bool = True) -> World:
-        """`has_times`: whether customers were created at a time of the day; else all at midnight in UTC."""
+    def of(cls, seed: int, *, has_times: bool = True, is_read: bool = False) -> World:
+        """The world of a seed.
+
+        Args:
+            seed: of what is drawn.
+            has_times: whether customers were created at a time of the day; else all at midnight in UTC.
+            is_read: whether the orders were read whole as well.
+        """
         draw = random.Random(seed)
         world = cls()
         lists = world.tables["reconciled.price_lists"] = [*_price_lists(draw)]
         customers = world.tables["reconciled.customers"] = [*_customers(draw, lists, has_times)]
         world.tables["reconciled.customer_orders"] = [*_customer_orders(draw, customers)]
-        world.tables["reconciled.customer_history"] = [*_history(draw, customers)]
-        orders = world.tables["reconciled.orders"] = [*_orders(draw)]
+        world.tables["reconciled.customer_history"] = [*_history(draw, customers), *MOVED]
+        drawn = [*_orders(draw)]
+        orders = world.tables["reconciled.orders"] = [*drawn, *_borders(drawn[1])]
         world.tables["reconciled.order_lines"] = [*_lines(draw, orders)]
         world.tables["reconciled.promotions"] = [*_promotions(draw)]
         world.tables["ops.promotion_uses"] = [*_promotion_uses(draw)]
         world.tables["reconciled.exceptions"] = [*_findings(draw)]
         world.tables["ops.finding_counts"] = [*_finding_counts(draw)]
         world.tables["reconciled.erp_customers"] = [*_erp_customers(draw)]
-        world.tables["ops.coverage"] = [*_reads(draw)]
+        world.tables["ops.coverage"] = [*_reads(draw, LISTS[: 4 if is_read else 3])]
         world.tables["ops.warehouse"] = [{"environment": "sandbox"}]
         return world
 
@@ -192,6 +199,43 @@ def _orders(draw: random.Random) -> Iterator[Row]:
         }
 
 
+REGULARS = {"r1": (10, 10, 40, 40), "r2": (10, 10, 10, 20), "r3": (6, 10, 11, 19)}
+"""Days between the orders of customers, and since the last one: as long as the longest gap; twice the usual one; not
+quite twice."""
+MOVED_AT = datetime(2026, 5, 20, 18, tzinfo=UTC)
+MOVED: list[Row] = [
+    {
+        "customer_id": "m1", "version": version, "price_list_id": f"L{version}",
+        "valid_from": MOVED_AT + timedelta(days=30 * (version - 2)),
+        "valid_to": MOVED_AT + timedelta(days=30 * (version - 1)) if version < 3 else None,
+    }
+    for version in (1, 2, 3)
+]  # fmt: skip
+"""A customer whose price list changes at the instant of an order."""
+
+
+def _borders(like: Row) -> Iterator[Row]:
+    """Orders at the borders of conditions; else as another one."""
+    sale: Row = {**like, "customer_status": "matched", "status_class": "sale", "is_sale": True}
+    sale |= {"is_cancelled": False, "is_missing": False, "total": Decimal(7), "currency": "PEN"}
+    for customer, gaps in REGULARS.items():
+        day = TODAY
+        for number, gap in enumerate((*reversed(gaps), 0)):
+            at = datetime(day.year, day.month, day.day, 18, tzinfo=UTC)
+            when = {"ordered_at": at, "ordered_date": day}
+            if number:
+                yield {**sale, **when, "order_id": f"{customer}-{number}", "customer_id": customer}
+            day -= timedelta(days=gap)
+    for version in MOVED:
+        at = version["valid_from"]
+        when = {"ordered_at": at, "ordered_date": at.astimezone(ZONE).date()}
+        name = f"m1-{version['version']}"
+        yield {**sale, **when, "order_id": name, "customer_id": "m1"}
+    free = {**sale, "currency": "JPY"}
+    yield {**free, "order_id": "free", "customer_id": "2", "total": Decimal(0)}
+    yield {**free, "order_id": "unpriced", "customer_id": "1", "total": None}
+
+
 def _lines(draw: random.Random, orders: Sequence[Row]) -> Iterator[Row]:
     """A product is on two lines of an order now and then, and has several names; others have only a name, or none."""
     for order in orders:
@@ -268,16 +312,24 @@ def _erp_customers(draw: random.Random) -> Iterator[Row]:
         }
 
 
-def _reads(draw: random.Random) -> Iterator[Row]:
-    """Several of each list but the last, which was read in part only; later ones were not reconciled."""
+def _reads(draw: random.Random, names: Sequence[str]) -> Iterator[Row]:
+    """Several of each of these lists; the last ones were not reconciled. Of one, two tails follow the whole ones."""
+    last_one = ("customers", "tail") if len(names) > 3 else ("promotions", "complete")
+    last = {
+        RECONCILED_UP_TO - 3: ("customers", "unproven"),
+        RECONCILED_UP_TO - 2: ("customers", "tail"),
+        RECONCILED_UP_TO - 1: ("customers", "tail"),
+        RECONCILED_UP_TO: last_one,
+    }
     for number in range(1, RECONCILED_UP_TO + 9):
-        resource = draw.choice(LISTS[:3])
+        drawn = draw.choice(names), draw.choice(("complete", "complete", "unproven", "tail"))
+        resource, verdict = last.get(number, drawn)
         yield {
             "resource": resource,
-            "verdict": draw.choice(("complete", "complete", "unproven", "tail")),
+            "verdict": verdict,
             "run_id": f"r{number}",
             "read_number": number,
-            "published": draw.random() < 0.8,
+            "published": number in last or draw.random() < 0.8,
             "distinct": draw.randrange(99),
             "quarantined": draw.randrange(3),
             "ended_at": _instant(draw),
@@ -782,9 +834,8 @@ def customer_value(world: World) -> list[Row]:
         whole = sum(one["revenue"] or 0 for one in group)
         for one in group:
             better = [other for other in group if (other["revenue"] or 0) > (one["revenue"] or 0)]
-            part = (
-                None if one["revenue"] is None else rounded(float(100 * one["revenue"] / whole), 2)
-            )
+            is_known = one["revenue"] is not None and whole
+            part = rounded(float(100 * one["revenue"] / whole), 2) if is_known else None
             marks = {"recency": recency, "frequency": frequency, "monetary": monetary}
             rows.append(
                 one
