@@ -23,9 +23,10 @@ def test_so_many_lines_at_the_end_are_looked_at(n: int, holds: bool) -> None:
 
 @limit(file_end, "MIN_ALIKE", FROM)
 def test_so_many_rows_prove_that_the_last_one_is_cut_off(n: int, holds: bool) -> None:
-    rows = [["A", "1.50"]] * n
-    state = file_end.last_line_state("A;1.50\nB;1.", SEMICOLONS, rows, 2)
-    assert state == ("cut off" if holds else "unknown")
+    alike = [["A", "1.50"]] * n
+    for rows in (alike, [["A", "x"], *alike]):
+        state = file_end.last_line_state("A;1.50\nB;1.", SEMICOLONS, rows, 2)
+        assert state == ("cut off" if holds else "unknown")
 
 
 @limit(header, "MAX_TITLES", UP_TO)

@@ -104,6 +104,8 @@ def test_nearly_all_cells_are_of_the_form(n: int, holds: bool) -> None:
     cells = [f"a{number}@example.test" for number in range(n)] + ["?"] * (20 - n)
     assert column_values._all_match(column_values._EMAIL.fullmatch, cells) is holds
     different = [f"a{number}@example.test" for number in range(n)]
+    names = ["Ana Ruiz"] * n + ["?"] * (20 - n)
+    assert column_values.casts_doubt("erpCode", names) is holds
     same = [different[0]] * (20 - n)
     assert column_values.are_emails([*different, *same]) is holds
 
@@ -279,21 +281,29 @@ def test_so_many_fields_with_odd_values_are_named(n: int, holds: bool) -> None:
 @limit(line_kinds, "_SHARE_MIN", FROM, of=20)
 def test_nearly_all_lines_with_a_parent_name_a_line_of_their_order(n: int, holds: bool) -> None:
     """Of each order the first line is a set, and the second one, of the same amount, a part of it or of another."""
+    in_order = [f"{order}-1" if order < n else "elsewhere" for order in range(20)]
+    assert line_kinds_of(in_order, [7.0] * 20) == (["part"] if holds else [])
+    whole = [f"{order}-1" for order in range(20)]
+    of_own = [7.0 if order < n else 3.0 for order in range(20)]
+    assert line_kinds_of(whole, of_own) == ["part" if holds else "product"]
+
+
+def line_kinds_of(parents: list[str], amounts: list[float]) -> list[str]:
+    """The proposed kinds of the second lines of orders, of these parents and amounts; the first ones are sets of 7."""
     rows = []
-    for order in range(20):
-        parent = f"{order}-1" if order < n else "elsewhere"
-        for line, named in ((1, None), (2, parent)):
+    for order, (parent, amount) in enumerate(zip(parents, amounts, strict=True)):
+        for line, named, own in ((1, None, 7.0), (2, parent, amount)):
             rows.append(
                 {
                     "order_id": f"o{order}", "position": line, "line_id": f"{order}-{line}",
-                    "parent_id": named, "line_total": 7.0,
+                    "parent_id": named, "line_total": own,
                 }
             )  # fmt: skip
     schema = dict.fromkeys(("order_id", "line_id", "parent_id"), TEXT)
     schema |= {"position": BIGINT, "line_total": pa.float64(), **BOOKKEEPING}
     with build_of(None, raw__orders__lines=frame(schema, rows)) as build:
         found = line_kinds.kind_rows(RawLines.of(build, "orders__lines"), [])
-    assert [one.proposal for one in found] == (["part"] if holds else [])
+    return [one.proposal for one in found]
 
 
 @limit(statuses, "_VALUES_MAX", UP_TO, to=4)

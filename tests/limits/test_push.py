@@ -23,7 +23,7 @@ from orderbridge.sources.http.exchange import WriteOutcome
 from orderbridge.sources.http.retries import RetryPolicy
 from orderbridge.sources.settings import legacy_settings
 from tests.limits.border import BELOW, FROM, UP_TO, limit, refused_unless
-from tests.pipelines.push.plans import LOST, Place, customer, nobody, outcomes, patch, results
+from tests.pipelines.push.plans import LOST, Place, customer, ids, nobody, outcomes, patch, results
 from tests.pipelines.push.test_send import Bench
 
 DOUBT = WriteOutcome("in_doubt", 503, error=Unreachable("lost"))
@@ -212,6 +212,24 @@ def test_a_create_in_doubt_keeps_that_of_another_plan_waiting_to_the_second(at: 
     at.now = lost_at + SETTLE_S
     at.push(tonight, options)
     assert outcomes(tonight) == {"2": "confirmed.confirmed"}
+
+
+def test_an_abandoned_create_keeps_that_of_another_plan_waiting_to_the_second(at: Place) -> None:
+    """It may have arrived, and is in the list by then."""
+    at.stop_clock()
+    options = PushOptions(agreed=True, settle_s=SETTLE_S)
+    first = at.plan([customer(1)])
+    at.answered(first, LOST, asked=options)
+    lost_at = at.now
+    at.now += 101.0
+    at.push(first, options, abandon=ids(1))
+    tonight = at.plan([customer(1, phone="2")])
+    client = at.answering(lambda *_: None)
+    at.means = replace(at.means, read_clock=lambda: ClockReading(at.now, "boot", at.now))
+    for passed, sent in ((SETTLE_S - 1, 0), (SETTLE_S, 1)):
+        at.now = lost_at + passed
+        at.push(tonight, options)
+        assert len(client.sent) == sent
 
 
 def test_an_update_in_doubt_keeps_others_of_its_fields_waiting_to_the_second(at: Place) -> None:

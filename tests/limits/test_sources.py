@@ -412,7 +412,9 @@ def test_a_file_of_a_secret_has_so_many_bytes(tmp_path: Path, n: int, holds: boo
 
 @limit(words, "MAX_LISTED", UP_TO)
 def test_so_many_names_are_listed(n: int, holds: bool) -> None:
-    assert ("more" not in words.listed([f"c{number}" for number in range(n)])) is holds
+    text = words.listed([f"c{number}" for number in range(n)])
+    assert ("more" not in text) is holds
+    assert len(text.split(", ")) == min(n, words.MAX_LISTED)
 
 
 @limit(disk, "_ABANDONED_S", BELOW)

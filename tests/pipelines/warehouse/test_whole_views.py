@@ -11,11 +11,14 @@ from typing import Any
 import duckdb
 import pytest
 
+from orderbridge.pipelines.reconcile.orders.totals import reconcile_customer_orders
 from orderbridge.pipelines.reconcile.reconcile import Reconciling
 from orderbridge.pipelines.warehouse.bi.views import VIEWS
 from orderbridge.pipelines.warehouse.ops import RECONCILED_READS
 from orderbridge.sources.settings import ReconcileSettings
-from tests.pipelines.warehouse.world import AS_OF, RECONCILED_UP_TO, TRUTH, World
+from orderbridge.transforms.values.dates import DateContext
+from tests.pipelines.warehouse.view_truth import TRUTH, customer_orders
+from tests.pipelines.warehouse.world import AS_OF, RECONCILED_UP_TO, World
 
 WORLDS = {
     "times": World.of(1),
@@ -75,6 +78,33 @@ def test_a_view_has_the_rows_that_plain_python_finds(
     }
     assert by_column == {}
     assert counted(columns, rows) == counted(columns, expected)
+
+
+@pytest.mark.parametrize("reasons", [{}, {"ordered_at": "no date"}, {"total": "no total"}])
+def test_what_customers_ordered_is_what_plain_python_counts(
+    told: tuple[World, duckdb.DuckDBPyConnection], reasons: dict[str, str]
+) -> None:
+    world, build = told
+    build.begin()
+    reconcile_customer_orders(build, DateContext(AS_OF, timezone="America/Lima"), reasons)
+    found = build.sql("FROM reconciled.customer_orders")
+    columns = found.columns
+    rows = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+    build.rollback()
+    expected = customer_orders(world, reasons.get("ordered_at"), reasons.get("total"))
+    assert {*columns} == {*expected[0]}
+    wanted = {row["customer_id"]: row for row in expected}
+    differing = {
+        (row["customer_id"], name): (
+            comparable(row[name]),
+            comparable(wanted[row["customer_id"]][name]),
+        )
+        for row in rows
+        for name in columns
+        if comparable(row[name]) != comparable(wanted[row["customer_id"]][name])
+    }
+    assert differing == {}
+    assert len(rows) == len(expected)
 
 
 @pytest.mark.parametrize("name", sorted({*VIEWS} - SINGLE))
