@@ -100,9 +100,9 @@ def _confirm_key() -> None:
     """Asks whose a new key is, where no known customer shows it; without a terminal the next push does."""
     if not sys.stdin.isatty():
         return
+    from orderbridge.pipelines.ledger.lock import ledger_lock
     from orderbridge.pipelines.ledger.store import Ledger
     from orderbridge.pipelines.push.identity import key_digest
-    from orderbridge.pipelines.push.run import ledger_lock
     from orderbridge.pipelines.questions.keys import is_key_open
     from orderbridge.sources.settings import ledger_path, legacy_settings
 
@@ -140,36 +140,44 @@ def _changed(text: str) -> tuple[str, object]:
 
 
 def _ask_missing() -> dict[str, object]:
-    """Asks for the settings of each family that are not set, on stderr. An empty address skips the family."""
-    from orderbridge.sources.settings.loaders import given_values
-    from orderbridge.sources.settings.setting import SETTINGS
-
+    """Asks for the settings of each family that are not set, on stderr."""
     if lines := list(set_values()):
         click.echo(
             "\n".join(["These are set:", *(f"  {escape(line)}" for line in lines)]), err=True
         )
     values: dict[str, object] = {}
-    for section, (title, names) in FAMILIES.items():
-        given = given_values(section)
-        missing = [SETTINGS[f"{section}.{name}"] for name in names if name not in given]
-        if missing:
-            skip = (
-                " Press Enter at the address to skip it." if missing[0].name == "base_url" else ""
-            )
-            click.echo(f"\n{title}.{skip}", err=True)
-        for setting in missing:
-            answer = _ask(setting, is_optional=setting.name in ("base_url", "login_mode"))
-            if answer:
-                values[setting.key] = answer
-            elif setting.name == "base_url":
-                break
-    if values or any(map(is_set, FAMILIES)):
+    for section in FAMILIES:
+        values |= _ask_family(section)
+    is_any_set = any(map(is_set, FAMILIES))
+    if values or is_any_set:
         values |= _ask_meanings()
-    if not values and not any(map(is_set, FAMILIES)):
+    if not values and not is_any_set:
         raise UsageError(
             "neither API was set up",
             "Run `orderbridge init` again, or try `orderbridge init --sandbox`.",
         )
+    return values
+
+
+def _ask_family(section: str) -> dict[str, object]:
+    """Asks for the settings of one family that are not set. An empty address skips the family."""
+    from orderbridge.sources.settings.loaders import given_values
+    from orderbridge.sources.settings.setting import SETTINGS
+
+    title, names = FAMILIES[section]
+    given = given_values(section)
+    missing = [SETTINGS[f"{section}.{name}"] for name in names if name not in given]
+    if not missing:
+        return {}
+    skip = " Press Enter at the address to skip it." if missing[0].name == "base_url" else ""
+    click.echo(f"\n{title}.{skip}", err=True)
+    values: dict[str, object] = {}
+    for setting in missing:
+        answer = _ask(setting, is_optional=setting.name in ("base_url", "login_mode"))
+        if answer:
+            values[setting.key] = answer
+        elif setting.name == "base_url":
+            break
     return values
 
 
@@ -192,30 +200,9 @@ def _ask_meanings() -> dict[str, object]:
 def _ask(setting: Setting, *, is_optional: bool) -> str:
     """Asks until the answer is valid; empty if it is optional and left out."""
     later = " (Enter: later)" if is_optional and setting.name != "base_url" else ""
+    question = f"{setting.key}: {setting.help}{later}"
     while True:
-        question = f"{setting.key}: {setting.help}{later}"
-        try:
-            # getpass would warn, or read the terminal
-            if setting.is_secret and not sys.stdin.isatty():
-                click.echo(f"{question}: ", nl=False, err=True)
-                answer = input().strip()
-            else:
-                answer = click.prompt(
-                    question,
-                    default="" if is_optional else None,
-                    show_default=False,
-                    hide_input=setting.is_secret,
-                    err=True,
-                )
-        except (click.Abort, EOFError):
-            if STOP.event.is_set() or sys.stdin.isatty():
-                raise
-            if is_optional:
-                return ""
-            raise UsageError(
-                "init is interactive, but standard input has ended",
-                "Run it in a terminal, use --sandbox, or set what `orderbridge check` reports as missing.",
-            ) from None
+        answer = _answer_to(question, setting, is_optional=is_optional)
         if not answer and is_optional:
             return ""
         try:
@@ -224,3 +211,29 @@ def _ask(setting: Setting, *, is_optional: bool) -> str:
             click.echo(escape_lines(error), err=True)
         else:
             return answer
+
+
+def _answer_to(question: str, setting: Setting, *, is_optional: bool) -> str:
+    """What a person types, or the next line of the input; empty if it is optional and the input has ended."""
+    try:
+        # getpass would warn, or read the terminal
+        if setting.is_secret and not sys.stdin.isatty():
+            click.echo(f"{question}: ", nl=False, err=True)
+            return input().strip()
+        answer: str = click.prompt(
+            question,
+            default="" if is_optional else None,
+            show_default=False,
+            hide_input=setting.is_secret,
+            err=True,
+        )
+    except (click.Abort, EOFError):
+        if STOP.event.is_set() or sys.stdin.isatty():
+            raise
+        if is_optional:
+            return ""
+        raise UsageError(
+            "init is interactive, but standard input has ended",
+            "Run it in a terminal, use --sandbox, or set what `orderbridge check` reports as missing.",
+        ) from None
+    return answer

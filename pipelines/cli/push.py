@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -173,38 +173,63 @@ def next_steps(result: PushResult, workbook: Path | None) -> list[Step]:
 
 def _lines_to_look_at(result: PushResult, workbook: Path | None) -> list[Step]:
     """What a person does about lines that no repetition ends."""
-    from orderbridge.pipelines.plan.alike import kept_pairs
-    from orderbridge.pipelines.plan.lost_zeros import AS_WRITTEN, kept_zeros
+    from orderbridge.pipelines.plan.lost_zeros import AS_WRITTEN
     from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, RESULTS_FOLDER
-    from orderbridge.pipelines.plan.repeated_codes import CODE as REPEATED
     from orderbridge.pipelines.push.next_steps import NextSteps, Step
 
     plan = result.plan
-    steps: list[Step] = []
-    held_by_plan = plan.manifest.outcomes.get("held", 0)
-    zeros = [one for one in kept_zeros(plan.folder) if one.lines]
-    alike = sum(len(one.pairs) for one in kept_pairs(plan.folder))
-    repeated = sum(one.code == REPEATED for one in plan.unsent_lines()) if held_by_plan else 0
-    held_for_texts = held_by_plan - sum(one.lines for one in zeros) - alike - repeated
+    held = _held_lines(plan)
     is_rejected = any(file == "rejected" for file, _ in result.lines)
-    if is_rejected or held_for_texts:
-        steps.append(
-            _correction(plan, workbook, is_rejected=is_rejected, is_held=bool(held_for_texts))
-        )
-    for question in dict.fromkeys(lost.question for one in zeros for lost in one.found):
+    is_held_by_push = result.lines["unsent", "held"] > held.total
+    steps: list[Step] = []
+    if is_rejected or held.texts:
+        steps.append(_correction(plan, workbook, is_rejected=is_rejected, is_held=bool(held.texts)))
+    for question in held.code_questions:
         steps.append(Step("codes", f"{program()} answer {question} {AS_WRITTEN}"))
-    if held_for_texts:
+    if held.texts:
         steps.append(Step("texts", NextSteps.of(plan).plan_again))
-    if repeated:
+    if held.repeated:
         steps.append(NextSteps.of(plan).step("plan_again"))
     if has_lines(result, "exists_differs", "ambiguous"):
         steps.append(Step("compare", values={"file": str(plan.folder / DIFFERENCES_FILE)}))
-    if alike or result.lines["unsent", "held"] > held_by_plan:
+    if held.alike or is_held_by_push:
         steps.append(Step("held", f"{program()} questions"))
     if has_lines(result, "blocked") and "read" in result.actions:
         file = plan.folder / RESULTS_FOLDER / "unsent.csv"
         steps.append(Step("blocked", values={"file": str(file)}))
     return steps
+
+
+class _HeldLines(NamedTuple):
+    """How many lines a plan holds back, by what ends that.
+
+    Attributes:
+        code_questions: about codes that may have lost zeros.
+        alike: of customers that may be known under another code.
+        repeated: of codes that the file has more than once.
+        texts: held for all other reasons: a person reads their words.
+    """
+
+    total: int
+    code_questions: list[str]
+    alike: int
+    repeated: int
+    texts: int
+
+
+def _held_lines(plan: Plan) -> _HeldLines:
+    from orderbridge.pipelines.plan.alike import kept_pairs
+    from orderbridge.pipelines.plan.lost_zeros import kept_zeros
+    from orderbridge.pipelines.plan.repeated_codes import CODE as REPEATED
+
+    total = plan.manifest.outcomes.get("held", 0)
+    zeros = [one for one in kept_zeros(plan.folder) if one.lines]
+    questions = dict.fromkeys(lost.question for one in zeros for lost in one.found)
+    with_zeros = sum(one.lines for one in zeros)
+    alike = sum(len(one.pairs) for one in kept_pairs(plan.folder))
+    repeated = sum(one.code == REPEATED for one in plan.unsent_lines()) if total else 0
+    texts = total - with_zeros - alike - repeated
+    return _HeldLines(total, list(questions), alike, repeated, texts)
 
 
 def _correction(plan: Plan, workbook: Path | None, *, is_rejected: bool, is_held: bool) -> Step:

@@ -11,6 +11,7 @@ import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -20,6 +21,8 @@ from orderbridge.sources.contract import Field
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS, PASSWORD
 from orderbridge.sources.words import listed, number, render_text
+
+_TYPE_WORDS: Final = {"identifier": "id", "boolean": "yes or no", "integer": "whole number"}
 
 
 def template(kind: str, *, mapping: bool, file: Path | None) -> str:
@@ -66,33 +69,41 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
 def _described(kind: str, path: str, field: Field) -> Iterator[str]:
     """The type and limits of a field, in words."""
     from orderbridge.pipelines.mapping.field_paths import root_of
-    from orderbridge.sources.inputs import required
 
-    yield {"identifier": "id", "boolean": "yes or no", "integer": "whole number"}.get(
-        field.type, field.type
-    )
-    top = root_of(path)
-    if path in required(kind) or any(
-        one.required and one.name == top for one in KINDS[kind].record.fields
-    ):
-        yield "required" if path == top else f"{top} is required"
+    root = root_of(path)
+    yield _TYPE_WORDS.get(field.type, field.type)
+    if _is_required(kind, path, root):
+        yield "required" if path == root else f"{root} is required"
     if path == PASSWORD:
         yield "or generated, see [passwords]"
     if field.minimum is not None:
         yield f"at least {field.minimum}"
     if field.max_decimals is not None:
         yield f"at most {field.max_decimals} decimals"
-    array = next(
-        (one for one in KINDS[kind].record.fields if one.name == top and one.type == "array"), None
-    )
-    if array is not None and array.max_items is not None:
-        yield f"at most {array.max_items}; the next one is [1]"
-    elif array is not None:
-        yield "the next one is [1]"
+    yield from _list_words(kind, root)
     if field.meaning:
         yield field.meaning
     if path in {one.name for one in KINDS[kind].operation.params}:
         yield "part of the request path"
+
+
+def _is_required(kind: str, path: str, root: str) -> bool:
+    """Whether the field is required, by itself or because the field that it is in is."""
+    from orderbridge.sources.inputs import required
+
+    fields = KINDS[kind].record.fields
+    return path in required(kind) or any(one.required and one.name == root for one in fields)
+
+
+def _list_words(kind: str, root: str) -> Iterator[str]:
+    """How many items there may be, of a field in a list."""
+    for field in KINDS[kind].record.fields:
+        if field.name != root or field.type != "array":
+            continue
+        if field.max_items is None:
+            yield "the next one is [1]"
+        else:
+            yield f"at most {field.max_items}; the next one is [1]"
 
 
 @declared("template")

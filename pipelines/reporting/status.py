@@ -115,29 +115,42 @@ def read_status(
     if max_age_h is not None and math.isnan(max_age_h):
         raise UsageError("--max-age is not a number of hours", "Example: --max-age 26")
     path = warehouse_path()
-    with Ledger.open(ledger_path(), readonly=True) as ledger:
-        unfinished = ledger.open_plans()
-        needed = _plans_with_columns(ledger)
-    open_plans = [plan for plan in unfinished if can_resume(plan)]
-    status = Status(str(path), max_age_h=max_age_h, open_plans=open_plans)
-    open_ids = {plan.plan_id for plan in unfinished}
-    status.removable_plans = removable_plans(open_ids | needed, status.at)
+    status = Status(str(path), max_age_h=max_age_h)
+    _read_plans(status)
     holder, is_running = lock_holder(lock_file(path))
-    status.running, status.killed = (holder, "") if is_running else ("", holder)
+    if is_running:
+        status.running = holder
+    else:
+        status.killed = holder
     status.failure = failures.read(path)
     status.destination_failure = failures.read(path, is_destination=True)
-    has_other = status.failure or status.open_plans or status.removable_plans or is_running
-    if path.exists() or not has_other:
+    is_anything_known = status.failure or status.open_plans or status.removable_plans or is_running
+    if path.exists() or not is_anything_known:
         _read_warehouse(path, status)
     status.failed_runs = _failed_since(path, status)
     asked = asked_questions() if asked is None else asked
     status.questions = dict(Counter(one.state for one in asked))
     if max_age_h is not None:
-        status.too_old = [
-            one.resource for one in status.lists if _is_older(one.ages_h(status.at), max_age_h)
-        ]
-        status.too_old += status.never_read if status.lists else LISTS
+        status.too_old = _older_lists(status, max_age_h)
     return status
+
+
+def _read_plans(status: Status) -> None:
+    """Adds the plans of the ledger that are not finished, and the folders that nothing needs any more."""
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        unfinished = ledger.open_plans()
+        needed = _plans_with_columns(ledger)
+    unfinished_ids = {plan.plan_id for plan in unfinished}
+    status.open_plans = [plan for plan in unfinished if can_resume(plan)]
+    status.removable_plans = removable_plans(unfinished_ids | needed, status.at)
+
+
+def _older_lists(status: Status, max_age_h: float) -> list[str]:
+    """The lists that were last read too long ago, or never."""
+    if not status.lists:
+        return [*LISTS]
+    old = [one.resource for one in status.lists if _is_older(one.ages_h(status.at), max_age_h)]
+    return [*old, *status.never_read]
 
 
 def _failed_since(path: Path, status: Status) -> list[dict[str, Any]]:
@@ -184,9 +197,9 @@ def next_steps(plan: OpenPlan) -> list[Step]:
     """What ends the operations of an open plan, each step once."""
     # not needed without open plans, and imports httpx
     from orderbridge.pipelines.push.lookups import steps_of_plan
-    from orderbridge.pipelines.push.model import SETTLE_S
     from orderbridge.pipelines.push.next_steps import ACTIONS, Action, action_of
     from orderbridge.pipelines.push.plan_ledger import PlanLedger
+    from orderbridge.pipelines.push.rules import SETTLE_S
 
     steps = steps_of_plan(plan.plan_id, plan.folder)
     semantics = legacy_settings().semantics if is_set("sources.legacy") else {}

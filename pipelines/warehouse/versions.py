@@ -203,33 +203,39 @@ def _compare(
     compared = [name for name in later if name in earlier and name != key]
     differs = [_differs(name, is_same_kind=earlier[name] == later[name]) for name in compared]
     is_in_both = "a._key IS NOT NULL AND b._key IS NOT NULL"
-    kinds = {
+    conditions = {
         "added": "a._key IS NULL",
         "gone": "b._key IS NULL",
         "changed": f"{is_in_both} AND ({' OR '.join(differs) or 'false'})",
     }
-    counted = [f"count_if({condition})" for condition in kinds.values()]
-    counted += [
+    counts = [f"count_if({condition})" for condition in conditions.values()]
+    examples = [
         f"min(coalesce(b._key, a._key), {_EXAMPLES_MAX}) FILTER ({condition})"
-        for condition in kinds.values()
+        for condition in conditions.values()
     ]
-    counted += [f"count_if({is_in_both} AND {condition})" for condition in differs]
-    before, after = (_keyed_rows(catalog, table, key) for catalog in ("earlier", "later"))
+    changes = [f"count_if({is_in_both} AND {condition})" for condition in differs]
+    before = _keyed_rows("earlier", table, key)
+    after = _keyed_rows("later", table, key)
     (row,) = connection.execute(
-        f"SELECT {', '.join(counted)} FROM {before} a FULL JOIN {after} b ON a._key = b._key"
+        f"SELECT [{', '.join(counts)}], [{', '.join(examples)}], [{', '.join(changes)}]::BIGINT[]"
+        f" FROM {before} a FULL JOIN {after} b ON a._key = b._key"
     ).fetchall()
-    added, gone, changed, *others = row
-    examples = others[: len(kinds)]
-    changes = others[len(kinds) :]
-    by_column = {name: count for name, count in zip(compared, changes, strict=True) if count}
+    (added, gone, changed), keys, changes_of_columns = row
+    by_column = dict(zip(compared, changes_of_columns, strict=True))
     return TableDiff(
         table,
         added,
         gone,
         changed,
-        columns=dict(sorted(by_column.items(), key=lambda change: -change[1])),
-        examples={kind: list(ids or ()) for kind, ids in zip(kinds, examples, strict=True)},
+        columns=_most_first(by_column),
+        examples={kind: ids or [] for kind, ids in zip(conditions, keys, strict=True)},
     )
+
+
+def _most_first(counts: dict[str, int]) -> dict[str, int]:
+    """The counts above 0, the largest first."""
+    found = {name: count for name, count in counts.items() if count}
+    return dict(sorted(found.items(), key=lambda change: -change[1]))
 
 
 def _keyed_rows(catalog: str, table: str, key: str) -> str:

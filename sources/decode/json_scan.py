@@ -73,25 +73,30 @@ def _cuts(text: bytes) -> list[int]:
     Raises:
         ValueError: a string does not end, brackets do not match, or a container within it is followed by another.
     """
-    expected: list[bytes] = []
+    open_containers: list[bytes] = []
     cuts: list[int] = []
-    is_closed = False
+    is_after_container = False
     for token in _TOKEN.finditer(text):
         mark = token.group()
         if len(mark) > 1:  # a string; what it may follow, its member shows
             continue
-        if mark == b'"' or (cuts and not expected):
+        is_complete = bool(cuts) and not open_containers
+        if mark == b'"' or is_complete:
             raise ValueError("not a single, complete value")
-        if is_closed and mark in _CLOSING:
-            raise ValueError("a member is not separated")
         if mark in _CLOSING:
-            expected.append(_CLOSING[mark])
-        elif mark in _LEVELS and expected.pop() != mark:
-            raise ValueError("brackets do not match")
-        is_comma = mark == b","
-        is_closed = not is_comma and mark not in _CLOSING
-        if not cuts or not expected or (is_comma and len(expected) == 1):
+            if is_after_container:
+                raise ValueError("a member is not separated")
+            open_containers.append(mark)
+            is_cut = len(open_containers) == 1
+        elif mark == b",":
+            is_cut = len(open_containers) == 1
+        else:
+            if _CLOSING[open_containers.pop()] != mark:
+                raise ValueError("brackets do not match")
+            is_cut = not open_containers
+        if is_cut:
             cuts.append(token.start())
-    if expected:
+        is_after_container = mark in (b"]", b"}")
+    if open_containers:
         raise ValueError("not complete")
     return cuts
