@@ -31,6 +31,7 @@ from orderbridge.pipelines.import_file.mappings import (
 from orderbridge.pipelines.import_file.result import mark_import, write_result
 from orderbridge.pipelines.imports import Inputs, OtherCurrency, open_inputs
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.push_log import publish_push_log
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping, load
@@ -48,7 +49,6 @@ from orderbridge.pipelines.push.checks import changes_since, describe_plan, oper
 from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.model import PushOptions, PushResult
 from orderbridge.pipelines.push.next_steps import agreeing_step
-from orderbridge.pipelines.push.run import ledger_lock
 from orderbridge.pipelines.push.verify import VerifyResult, verify
 from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError

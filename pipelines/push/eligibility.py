@@ -14,14 +14,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
-import msgspec
-
 from orderbridge.pipelines.ledger.model import (
     Claim,
-    LedgerRow,
     StateChange,
     UnsettledUpdate,
-    UpdatedField,
 )
 from orderbridge.pipelines.plan.alike import likeness
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
@@ -44,9 +40,9 @@ from orderbridge.pipelines.push.lookups import (
 )
 from orderbridge.pipelines.push.next_steps import Action, NextSteps, answer_step
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
-from orderbridge.pipelines.warehouse.answers.reviews import Review
+from orderbridge.pipelines.push.rules import PushRules
 from orderbridge.sources.errors import CoverageError
-from orderbridge.sources.kinds import KINDS, additive_fields
+from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.words import VERDICTS, number
 
 _EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
@@ -82,59 +78,6 @@ def ended(withheld: Mapping[int, Withheld], planned: Set[int]) -> list[StateChan
         for number, one in sorted(withheld.items())
         if one.outcome in ENDS and number in planned
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class PushRules:
-    """What a push may do.
-
-    Attributes:
-        settle_s: seconds after which a write whose response was lost has arrived, if ever.
-        resend: whether a create that is absent after that time is sent again.
-        accept_unproven: whether creates are sent although the list of customers is not proven complete, or although
-            another plan abandoned the same create of what has no list.
-        additive: fields of a variant that a repeated update would or may add to.
-        increments: those of them whose values are increments: the value afterwards is unknown.
-        wall_time: wall time of a ledger time, for people.
-        country: of phone numbers without a country code.
-        changed: what was changed since the plan was made: nothing is sent that never was; empty if nothing was.
-        answered: operations that a person just reported as not arrived: they are sent whatever was changed.
-        reviews: reads what people have said about pairs of a code and a customer.
-    """
-
-    settle_s: float
-    resend: bool
-    accept_unproven: bool = False
-    additive: frozenset[str] = field(default_factory=lambda: additive_fields({}))
-    increments: frozenset[str] = frozenset()
-    wall_time: Callable[[float], float] = float
-    country: str | None = None
-    changed: str = ""
-    answered: frozenset[int] = frozenset()
-    reviews: Callable[[], Mapping[str, Review]] = dict
-
-    def is_repeatable(self, operation: PlannedOperation) -> bool:
-        """Whether sending it twice has the same effect as sending it once."""
-        return (
-            operation.repeatable
-            and operation.method == "PATCH"
-            and not self.additive & set(operation.body)
-        )
-
-    def confirmed_values(self, operation: PlannedOperation) -> dict[UpdatedField, str | None]:
-        """The values on the platform after an update; after an increment they are unknown."""
-        if operation.method != "PATCH":
-            return {}
-        return {
-            (operation.path, name): None
-            if name in self.increments
-            else msgspec.json.encode(value).decode()
-            for name, value in operation.body.items()
-        }
-
-    def settles_at(self, row: LedgerRow) -> float:
-        """When a create in doubt can be looked up, ledger time."""
-        return (row.doubt_at or row.sent_at or 0.0) + self.settle_s
 
 
 @dataclass(slots=True)

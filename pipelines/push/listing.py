@@ -31,6 +31,7 @@ from orderbridge.sources.extract.table_files import read_batches
 from orderbridge.sources.extract.walk import walk
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.settings import ledger_path
 
 LIST_KEYS: Final = KINDS["customers"].list_keys
 ANY_SPELLING: Final = ", any spelling"
@@ -91,6 +92,11 @@ def _row_keys(name: str, value: str) -> list[Key]:
     """The keys by which a row is found, given the value of a key field."""
     key = (name, search_key(name, value))
     return [key, *any_spelling([key])]
+
+
+def walk_folder() -> Path:
+    """Where the list of customers is read to, next to the ledger."""
+    return ledger_path().with_name(f".{ledger_path().name}.walk")
 
 
 def read_customers(

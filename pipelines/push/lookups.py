@@ -7,10 +7,10 @@ keys in the list are hashed and compared, values are not.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from orderbridge.pipelines.ledger.keys import key_hashes, loose_code, salted, spelling_hashes
 from orderbridge.pipelines.ledger.model import LedgerRow, State, StateChange
@@ -142,35 +142,17 @@ def look_up(
         The change of state; or why the doubt remains; None if the customer is absent: it was not created. One that is
         absent and was refused is rejected: it is never sent again by itself.
     """
-    row = doubt.row
-    operation = doubt.operation
     keys = sought.keys_of(doubt, listing)
-    conflict = StateChange(row.id, "conflict", row.status, row.code, row.request_id)
-
     if any(key in listing.quarantined_keys for key in keys):
         reason = "a quarantined row of the list has its erpCode, email or loginCode"
         return Remains(f"{reason} ({QUARANTINE})", "answer")
     matches = listing.find(keys) or listing.find(any_spelling(keys))
     if len(matches) > 1:
         words = f"the platform has {len(matches)} customers with its erpCode, email or loginCode"
-        return conflict._replace(words=words)
+        return _conflict(doubt.row, words)
     if matches:
-        found = matches[0]
-        more = " by its keys; the plan is gone, so no value was compared"
-        if operation is not None:
-            differing = differing_fields(operation.body, found, country)
-            spelt = [
-                name
-                for name in differing
-                if name in _CODES and _is_same_code(operation.body[name], found[name])
-            ]
-            if fields := [name for name in differing if name not in spelt]:
-                words = f"the platform has a customer with its key, but {', '.join(fields)} differ"
-                return conflict._replace(words=words, remote_id=str(found["id"]))
-            more = f"; {', '.join(spelt)} in another spelling there" if spelt else ""
-        words = f"found on the platform{more}"
-        return StateChange(row.id, "confirmed", row.status, words=words, remote_id=str(found["id"]))
-    if operation is not None and not keys:
+        return _found(doubt, matches[0], country)
+    if doubt.operation is not None and not keys:
         return Remains("it has no key to look it up by", "answer")
     if not listing.is_whole:
         verdict = VERDICTS[listing.verdict]
@@ -178,18 +160,41 @@ def look_up(
     if listing.unidentified:
         reason = f"not found, but a row of the list that is {UNIDENTIFIED} may be this customer"
         return Remains(reason, "answer")
-    if is_refusal(row.status):
-        refused = row.words or f"status {row.status}"
-        return StateChange(
-            row.id,
-            "rejected",
-            row.status,
-            row.code,
-            row.request_id,
-            words=f"{refused}; {_ABSENT}",
-            clear=True,
-        )
-    return None
+    return _refused(doubt.row) if is_refusal(doubt.row.status) else None
+
+
+def _found(doubt: Doubt, customer: Mapping[str, Any], country: str | None) -> StateChange:
+    """The create has arrived, if the customer that has its keys has its values as well."""
+    row = doubt.row
+    remote_id = str(customer["id"])
+    confirmed = StateChange(row.id, "confirmed", row.status, remote_id=remote_id)
+    operation = doubt.operation
+    if operation is None:
+        words = "found on the platform by its keys; the plan is gone, so no value was compared"
+        return confirmed._replace(words=words)
+    fields = differing_fields(operation.body, customer, country)
+    spelt = [
+        name
+        for name in fields
+        if name in _CODES and _is_same_code(operation.body[name], customer[name])
+    ]
+    others = [name for name in fields if name not in spelt]
+    if others:
+        words = f"the platform has a customer with its key, but {', '.join(others)} differ"
+        return _conflict(row, words)._replace(remote_id=remote_id)
+    more = f"; {', '.join(spelt)} in another spelling there" if spelt else ""
+    return confirmed._replace(words=f"found on the platform{more}")
+
+
+def _conflict(row: LedgerRow, words: str) -> StateChange:
+    return StateChange(row.id, "conflict", row.status, row.code, row.request_id, words)
+
+
+def _refused(row: LedgerRow) -> StateChange:
+    """The end of a create that was refused, and is absent."""
+    refused = row.words or f"status {row.status}"
+    words = f"{refused}; {_ABSENT}"
+    return StateChange(row.id, "rejected", row.status, row.code, row.request_id, words, clear=True)
 
 
 def not_created(doubt: Doubt) -> StateChange:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,17 +15,22 @@ from orderbridge.pipelines.ledger.model import State
 from orderbridge.pipelines.plan.model import Plan
 from orderbridge.pipelines.push import passwords
 from orderbridge.pipelines.push.eligibility import ENDS
-from orderbridge.pipelines.push.listing import ReadCustomers
+from orderbridge.pipelines.push.listing import (
+    CustomerListing,
+    Key,
+    ReadCustomers,
+    read_customers,
+    walk_folder,
+)
 from orderbridge.pipelines.push.next_steps import Action
 from orderbridge.pipelines.push.resolutions import Answers
+from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import BridgeError, ExitCode, Stopped
 from orderbridge.sources.extract.result import Progress, no_progress
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.http.retries import RetryPolicy
 from orderbridge.sources.settings import LegacySettings
 
-SETTLE_S: Final = 900.0
-"""Seconds after which a write whose response was lost has arrived, if ever."""
 GRACE_S: Final = 10.0
 
 
@@ -33,7 +38,7 @@ GRACE_S: Final = 10.0
 class PushOptions(Answers):
     """Options of `orderbridge push`; see its `--help`.
 
-    `settle_s` None: `SETTLE_S`, or none where the platform says that it settles at once.
+    `settle_s` None: `rules.SETTLE_S`, or none where the platform says that it settles at once.
     """
 
     confirm: int | None = None
@@ -81,6 +86,25 @@ class PushDependencies:
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     deadline_s: float | None = None
     grace_s: float = GRACE_S
+
+    def list_reader(
+        self,
+        client: Client,
+        legacy: LegacySettings,
+        on_page: Progress,
+        observed: set[tuple[str, str]],
+    ) -> ReadCustomers:
+        """Reads the platform's customers; with the client, see `listing.read_customers`."""
+
+        def read(keys: Container[Key]) -> CustomerListing:
+            folder = walk_folder()
+            hint = (
+                "The list of customers is read into a folder next to the ledger: free space there."
+            )
+            with disk_errors(folder, hint):
+                return read_customers(client, folder, keys, legacy.page_limit, on_page, observed)
+
+        return self.read_customers or read
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from orderbridge.pipelines.ledger.keys import comparable, loose_code
-from orderbridge.pipelines.ledger.model import StateChange
+from orderbridge.pipelines.ledger.model import State, StateChange
 from orderbridge.pipelines.plan.model import PlannedOperation
 from orderbridge.sources.contract import OPERATIONS, path_pattern
 from orderbridge.sources.gaps import GAPS
@@ -92,34 +92,49 @@ def classify(
         failed: status of the attempt before. The same refusal twice is a rejection, in whatever form it comes.
     """
     if outcome is None:
-        return _not_happened(operation.id, is_doubted, {})
-    error = outcome.error
-    response: dict[str, Any] = {
-        "status": outcome.status,
-        "code": error.code if error else "",
-        "request_id": error.request_id if error else "",
-        "words": error.message if error else "",
-    }
+        return StateChange(operation.id, _state_before(is_doubted))
+    answered = _with_response(operation.id, outcome)
     if not may_have_happened(outcome):
-        return _not_happened(operation.id, is_doubted, response)
-    if is_doubted and is_refusal(outcome.status) and outcome.status == failed:
-        return StateChange(operation.id, "rejected", **response)
+        return answered._replace(to=_state_before(is_doubted))
+    is_further_refusal = is_doubted and is_refusal(outcome.status)
+    if is_further_refusal and outcome.status == failed:
+        return answered._replace(to="rejected")
     if outcome.state == "in_doubt":
-        is_further_refusal = is_doubted and is_refusal(outcome.status)
-        doubt_at = None if is_further_refusal else now  # it adds nothing that may still arrive
-        return StateChange(operation.id, "in_doubt", doubt_at=doubt_at, **response)
-    if error is not None:
+        # a further refusal adds nothing that may still arrive
+        return answered if is_further_refusal else answered._replace(doubt_at=now)
+    if outcome.error is not None:
         if is_doubted:
-            response["words"] += "; an earlier attempt may have arrived"
-            return StateChange(operation.id, "in_doubt", **response)
-        return StateChange(operation.id, "rejected", **response)
+            return answered._replace(words=f"{answered.words}; an earlier attempt may have arrived")
+        return answered._replace(to="rejected")
     if reason := _doubt_about(operation, outcome):
-        response["words"] = f"status {outcome.status}, but {reason}"
-        return StateChange(operation.id, "in_doubt", doubt_at=now, **response)
+        words = f"status {outcome.status}, but {reason}"
+        return answered._replace(words=words, doubt_at=now)
+    return answered._replace(to="confirmed", remote_id=_shown_id(operation, outcome))
+
+
+def _with_response(operation: int, outcome: WriteOutcome) -> StateChange:
+    """A change to `in_doubt`, which is what an answer means that shows nothing else, with what the answer says."""
+    change = StateChange(operation, "in_doubt", outcome.status)
+    error = outcome.error
+    if error is None:
+        return change
+    return change._replace(code=error.code, request_id=error.request_id, words=error.message)
+
+
+def _state_before(is_doubted: bool) -> State:
+    """The state after an attempt that certainly did not happen: the doubt of an earlier one remains."""
+    return "in_doubt" if is_doubted else "planned"
+
+
+def _shown_id(operation: PlannedOperation, outcome: WriteOutcome) -> str | None:
+    """The id of the record that was created, if the response has one.
+
+    A customer's id is a number (interface, Customer): a text may be the password, echoed.
+    """
     record_id = remote_id(outcome.body)
     if operation.password is not None and record_id is not None and not record_id.isdecimal():
-        record_id = None  # a customer's id is a number (interface, Customer); a text may be the password, echoed
-    return StateChange(operation.id, "confirmed", remote_id=record_id, **response)
+        return None
+    return record_id
 
 
 def is_plain_success(outcome: WriteOutcome) -> bool:
@@ -231,11 +246,6 @@ def _is_same_text(name: str, found: str, sent: str) -> bool:
     if name in KINDS["customers"].list_keys and name != "email":
         return loose_code(found) == loose_code(sent)
     return comparable(name, found).casefold() == comparable(name, sent).casefold()
-
-
-def _not_happened(operation: int, is_doubted: bool, response: Mapping[str, Any]) -> StateChange:
-    """This attempt certainly did not happen; the doubt of an earlier one remains."""
-    return StateChange(operation, "in_doubt" if is_doubted else "planned", **response)
 
 
 def remote_id(body: bytes) -> str | None:

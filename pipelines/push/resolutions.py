@@ -5,17 +5,20 @@ In: ids from options. Out: changes of state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from orderbridge.pipelines.ledger.model import StateChange
 from orderbridge.pipelines.plan.model import Plan
-from orderbridge.pipelines.push.eligibility import PushRules
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.rules import PushRules
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.words import format_time
 
 ABANDONED: Final = "given up: not known whether it arrived"
+_NEVER_SENT: Final = "given up before it was sent"
+_ARRIVED: Final = "a person reported that it arrived"
+_ABSENT: Final = "a person reported that it did not arrive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,56 +40,55 @@ def answer_changes(
     Raises:
         UsageError: an operation is not in doubt, has two answers, or may still arrive.
     """
-    rows = {row.id: row for row in ledger.rows("in_doubt", "conflict")}
+    never_sent = {row.id for row in ledger.rows("abandoned") if row.doubt_at is None}
+    abandon = answers.abandon - never_sent  # these have ended by themselves
+    _check_answers(ledger, rules, replace(answers, abandon=abandon))
+    in_doubt = ledger.ids("in_doubt", "conflict")
+    values = (
+        {op.id: rules.confirmed_values(op) for op in plan.operations(answers.landed)}
+        if plan is not None
+        else {}
+    )
+    changes: list[StateChange] = []
+    for number in sorted(answers.landed):
+        changes.append(
+            StateChange(number, "confirmed", words=_ARRIVED, values=values.get(number, {}))
+        )
+    for number in sorted(answers.not_landed):
+        changes.append(StateChange(number, "planned", words=_ABSENT, clear=True))
+    for number in sorted(abandon):
+        words = ABANDONED if number in in_doubt else _NEVER_SENT
+        changes.append(StateChange(number, "abandoned", words=words))
+    return changes
+
+
+def _check_answers(ledger: PlanLedger, rules: PushRules, answers: Answers) -> None:
+    """Each operation has one answer, and one that its state allows. Raises UsageError."""
+    named = [*answers.landed, *answers.not_landed, *answers.abandon]
+    if len(named) != len(set(named)):
+        raise UsageError("an operation is named twice", "Give each operation only one answer.")
+    in_doubt = {row.id: row for row in ledger.rows("in_doubt", "conflict")}
     given_up = {
         row.id: row
         for row in ledger.rows("abandoned")
         if row.method == "POST" and row.doubt_at is not None
     }
-    never_sent = {row.id for row in ledger.rows("abandoned") if row.doubt_at is None}
-    landed, not_landed = sorted(answers.landed), sorted(answers.not_landed)
-    abandon = sorted(answers.abandon - never_sent)  # these have ended by themselves
-    named = [*landed, *not_landed, *abandon]
-    if len(named) != len(set(named)):
-        raise UsageError("an operation is named twice", "Give each operation only one answer.")
     may_be_answered = {
-        *rows,
+        *in_doubt,
         *(given_up.keys() - answers.abandon),
         *(ledger.ids("planned") & answers.abandon),
     }
-    if unknown := sorted(set(named) - may_be_answered):
+    unknown = sorted(set(named) - may_be_answered)
+    if unknown:
         raise UsageError(
             f"not in doubt: operation {', '.join(map(str, unknown))}",
             "results/in_doubt.csv has those that are.",
         )
-    for number in not_landed:
-        settles_at = rules.settles_at(rows.get(number) or given_up[number])
+    for number in sorted(answers.not_landed):
+        settles_at = rules.settles_at(in_doubt.get(number) or given_up[number])
         if settles_at > ledger.now():
             again = format_time(rules.wall_time(settles_at))
             raise UsageError(
                 f"operation {number} may still arrive",
                 f"Look again after {again}, then repeat this.",
             )
-    values = (
-        {op.id: rules.confirmed_values(op) for op in plan.operations(answers.landed)}
-        if plan is not None
-        else {}
-    )
-    arrived, absent = (
-        f"a person reported that it {what}" for what in ("arrived", "did not arrive")
-    )
-    return [
-        *(
-            StateChange(number, "confirmed", words=arrived, values=values.get(number, {}))
-            for number in landed
-        ),
-        *(StateChange(number, "planned", words=absent, clear=True) for number in not_landed),
-        *(
-            StateChange(
-                number,
-                "abandoned",
-                words=ABANDONED if number in rows else "given up before it was sent",
-            )
-            for number in abandon
-        ),
-    ]

@@ -24,10 +24,11 @@ import msgspec
 
 from orderbridge.pipelines.ledger.model import FINAL_STATES, LedgerRow
 from orderbridge.pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
-from orderbridge.pipelines.push.eligibility import ENDS, PushRules, Withheld
+from orderbridge.pipelines.push.eligibility import ENDS, Withheld
 from orderbridge.pipelines.push.listing import search_keys
 from orderbridge.pipelines.push.next_steps import Action, NextSteps, action_of
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.rules import PushRules
 from orderbridge.sources.disk import create_private, disk_errors, open_private, sync, write_private
 from orderbridge.sources.errors import BridgeError, UsageError
 from orderbridge.sources.files.formulas import neutralize, people_writer

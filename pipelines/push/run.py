@@ -9,31 +9,29 @@ from __future__ import annotations
 import logging
 import math
 import shutil
-from collections.abc import Container, Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 from orderbridge.pipelines.ledger.hosts import check_host
-from orderbridge.pipelines.ledger.model import FINAL_STATES
+from orderbridge.pipelines.ledger.lock import ledger_lock
+from orderbridge.pipelines.ledger.model import FINAL_STATES, LedgerRow
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import file_sha256
 from orderbridge.pipelines.push import checks, results
 from orderbridge.pipelines.push.eligibility import (
     Eligibility,
-    PushRules,
     Withheld,
     assess_creates,
     assess_updates,
     ended,
 )
 from orderbridge.pipelines.push.identity import check_platform, key_digest
-from orderbridge.pipelines.push.listing import CustomerListing, Key, ReadCustomers, read_customers
+from orderbridge.pipelines.push.listing import walk_folder
 from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.model import (
-    SETTLE_S,
     PushDependencies,
     PushHooks,
     PushOptions,
@@ -44,16 +42,15 @@ from orderbridge.pipelines.push.pace import Pace
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE, body_encoder, remove_unsent
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.resolutions import answer_changes
+from orderbridge.pipelines.push.rules import SETTLE_S, PushRules, check_settle_s, settle_time_s
 from orderbridge.pipelines.push.send import (
-    INTENT_MAX_AGE_S,
     RATE_MIN,
     SendLoop,
     SendResult,
     SendTask,
+    recover,
 )
 from orderbridge.pipelines.warehouse.answers.reviews import read_reviews
-from orderbridge.pipelines.warehouse.lock import run_lock
-from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import AccessError, PlatformError, Stopped, UsageError
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.kinds import KINDS, additive_fields, increment_fields
@@ -121,62 +118,6 @@ def push(
 def _not_created(ledger: PlanLedger) -> set[int]:
     """The operations of a plan that certainly did not happen, and were not rejected."""
     return {row.id for row in ledger.rows("planned", "abandoned") if row.doubt_at is None}
-
-
-@contextmanager
-def ledger_lock(ledger: Path) -> Iterator[None]:
-    """Keeps other pushes away from a ledger. Raises LockedError, UsageError."""
-    hint = "Set LEDGER__PATH to a file that can be written."
-    with disk_errors(ledger.parent, hint):
-        ledger.parent.mkdir(parents=True, exist_ok=True)
-    with run_lock(ledger.with_name(f".{ledger.name}.lock"), "push", hint):
-        yield
-
-
-def check_settle_s(settle_s: float | None, legacy: LegacySettings) -> None:
-    """Refuses a short settle time for production. Raises UsageError."""
-    if settle_s is not None and settle_s < SETTLE_S and legacy.environment != "sandbox":
-        raise UsageError(
-            f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that."
-        )
-
-
-def settle_time_s(settle_s: float | None, client: Client) -> float:
-    """The settle time given; by default `SETTLE_S`, or none where the platform says that it settles at once."""
-    if settle_s is not None:
-        return settle_s
-    return 0.0 if client.settles_at_once() else SETTLE_S
-
-
-def walk_folder() -> Path:
-    """Where the list of customers is read to, next to the ledger."""
-    return ledger_path().with_name(f".{ledger_path().name}.walk")
-
-
-def read_list(
-    client: Client,
-    legacy: LegacySettings,
-    hooks: PushHooks,
-    dependencies: PushDependencies,
-    observed: set[tuple[str, str]],
-    keys: Container[Key],
-) -> CustomerListing:
-    """Reads the platform's customers now; see `read_customers`."""
-    if dependencies.read_customers is not None:
-        return dependencies.read_customers(keys)
-    with disk_errors(
-        walk_folder(),
-        "The list of customers is read into a folder next to the ledger: free space there.",
-    ):
-        return read_customers(
-            client, walk_folder(), keys, legacy.page_limit, hooks.on_page, observed
-        )
-
-
-def recover(ledger: Ledger, host: str, deadline_s: float) -> None:
-    """Puts in doubt what killed pushes, of any plan of a host, left in flight. `deadline_s`: of a request."""
-    for plan in PlanLedger.all_unsettled(ledger, host):
-        plan.recover(INTENT_MAX_AGE_S + deadline_s, ledger.clock.now())
 
 
 @dataclass
@@ -267,41 +208,59 @@ class _PushRun:
         return result
 
     def _rounds(self) -> None:
-        sources = self.client, self.legacy, self.hooks, self.dependencies, self.result.observed
+        """Assesses and sends, until another round would send nothing more."""
         round_number = 0
         while True:
             round_number += 1
-            self.assessed_at = self.ledger.now()
-            if self.kind.is_listed:
-                self._assess_creates(partial(read_list, *sources))
-            else:
-                self._end_doubts()
-                self.eligibility = assess_updates(self.plan, self.ledger, self.rules)
-            with self.hooks.defer_signals():
-                sent = self._send()
-            self.eligibility.withheld |= sent.withheld
-            ends = ended(self.eligibility.withheld, self.ledger.ids("planned"))
-            self.ledger.commit(ends, self.ledger.now())
-            self.result.broke = sent.broke
+            self._assess()
+            sent = self._send_and_end()
             if sent.error is not None:
                 raise sent.error
             if self.hooks.stop.is_set() or sent.broke:
                 return
-            if sent.in_doubt and self.kind.is_update and round_number < ROUNDS_MAX:
+            has_repeats = sent.in_doubt > 0 and self.kind.is_update
+            if has_repeats and round_number < ROUNDS_MAX:
                 continue  # repeatable updates are sent again at once
             if self._is_list_old() and self.ledger.ids("planned") - set(self.eligibility.withheld):
                 continue
             settle_times = self._settle_times()
             if not self.options.wait or not settle_times:
                 return
-            while (
-                left := max(settle_times) - self.ledger.now()
-            ) > 0 and not self.hooks.stop.is_set():
-                self.hooks.stop.wait(min(left, 1.0))
+            self._wait_until(max(settle_times))
 
-    def _assess_creates(self, read: ReadCustomers) -> None:
+    def _assess(self) -> None:
+        """Decides what may be sent now."""
+        self.assessed_at = self.ledger.now()
+        if self.kind.is_listed:
+            self._assess_creates()
+        else:
+            self._end_doubts()
+            self.eligibility = assess_updates(self.plan, self.ledger, self.rules)
+
+    def _send_and_end(self) -> SendResult:
+        """Sends what may be sent, and ends what no repetition would send."""
+        with self.hooks.defer_signals():
+            sent = self._send()
+        self.eligibility.withheld |= sent.withheld
+        ends = ended(self.eligibility.withheld, self.ledger.ids("planned"))
+        self.ledger.commit(ends, self.ledger.now())
+        self.result.broke = sent.broke
+        return sent
+
+    def _wait_until(self, at: float) -> None:
+        """Waits until a ledger time, or until a person stops the push."""
+        while not self.hooks.stop.is_set():
+            left = at - self.ledger.now()
+            if left <= 0:
+                return
+            self.hooks.stop.wait(min(left, 1.0))
+
+    def _assess_creates(self) -> None:
         """Reads the list, and again in later rounds; where that fails then, what was proven absent is sent on."""
         before = self.eligibility
+        read = self.dependencies.list_reader(
+            self.client, self.legacy, self.hooks.on_page, self.result.observed
+        )
         try:
             self.eligibility = assess_creates(self.plan, self.ledger, self.rules, read, before)
         except PlatformError as error:
@@ -370,70 +329,84 @@ class _PushRun:
 
     def _send(self) -> SendResult:
         """One round of sending."""
-        withheld = self.eligibility.withheld
-        to_send = (self.ledger.ids("planned") | self.eligibility.resend) - set(withheld)
-        if lacking := self._without_password(to_send):
-            words = f"its password is in the input, and {self.rules.changed}"
-            withheld |= dict.fromkeys(lacking, Withheld("blocked", words, "plan_again"))
-            to_send -= lacking
+        to_send = self._operations_to_send()
         if not to_send or self.hooks.stop.is_set():
             return SendResult()
-        attempted = (
-            {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()
-        )
-        body = body_encoder(self.plan, to_send, attempted, self.dependencies.read_passwords)
         repeats = {row.id: row for row in self.ledger.rows("in_doubt") if row.id in to_send}
         refused = self._refused_paths()
-        after = {row.id for row in self.ledger.undecided_updates(refused)} - set(repeats)
+        undecided = {row.id for row in self.ledger.undecided_updates(refused)}
+        waiting = undecided - set(repeats)
+        loop = self._send_loop(to_send, refused)
+        fresh = [to_send - set(repeats) - waiting]
+        probes = 0
+        while True:
+            result = loop.run(self._tasks(fresh, repeats, waiting & to_send))
+            sendable = to_send - set(result.withheld) - waiting
+            left = sorted(self.ledger.ids("planned") & sendable)
+            probes = 1 if result.went_well else probes + 1
+            is_probed_further = result.broke and left and probes <= PROBES_MAX
+            if not is_probed_further or not (self.kind.is_listed or self.kind.is_update):
+                return result
+            at = len(left) * probes // (PROBES_MAX + 1)
+            fresh = [set(left[at:]), set(left[:at])]
+            loop = replace(loop, pace=self._pace(), is_probe=True)
+
+    def _operations_to_send(self) -> set[int]:
+        """What this round sends; an operation whose password cannot be read any more is withheld."""
+        withheld = self.eligibility.withheld
+        to_send = (self.ledger.ids("planned") | self.eligibility.resend) - set(withheld)
+        lacking = self._without_password(to_send)
+        if lacking:
+            words = f"its password is in the input, and {self.rules.changed}"
+            withheld |= dict.fromkeys(lacking, Withheld("blocked", words, "plan_again"))
+        return to_send - lacking
+
+    def _tasks(
+        self, fresh: list[set[int]], repeats: dict[int, LedgerRow], waiting: set[int]
+    ) -> Iterator[SendTask]:
+        """What was never sent, in this order of its parts, what is repeated, and what waits for a repeat.
+
+        Each repeat that becomes a task is taken out of `repeats`: it is sent once a round.
+        """
+        for part in (*fresh, set(repeats)):
+            yield from self._tasks_of(part, repeats)
+        yield from self._tasks_of(waiting & self.ledger.ids("planned"), repeats)
+
+    def _tasks_of(self, part: set[int], repeats: dict[int, LedgerRow]) -> Iterator[SendTask]:
+        if not part:
+            return
+        for op in self.plan.operations(part):
+            if self._is_list_old():
+                return  # the next round sends the rest
+            yield SendTask(op, self.rules.is_repeatable(op), repeats.pop(op.id, None))
+
+    def _send_loop(self, to_send: Set[int], refused: set[str]) -> SendLoop:
+        """The loop that sends these operations; it shows how many have ended."""
+        has_login = self.kind.has_login
+        attempted = {row.id for row in self.ledger.rows() if row.attempts} if has_login else set()
         total = self.result.sent + len(to_send)
-        self.hooks.on_operation(self.result.sent, total)
 
         def on_end(count: int) -> None:
             self.result.sent += count
             self.hooks.on_operation(self.result.sent, total)
 
-        def tasks(fresh: list[set[int]]) -> Iterator[SendTask]:
-            """What was never sent, in this order of its parts, what is repeated, and what waits for a repeat."""
-            yield from tasks_of(*fresh, set(repeats))
-            yield from tasks_of(after & to_send & self.ledger.ids("planned"))
+        loop = SendLoop(
+            ledger=self.ledger,
+            client=self.client,
+            pace=self._pace(),
+            body=body_encoder(self.plan, to_send, attempted, self.dependencies.read_passwords),
+            rules=self.rules,
+            on_end=on_end,
+            on_message=partial(results.add_message, self.plan.folder),
+            concurrency=self.options.concurrency or CONCURRENCY[self.kind.operation.verb],
+            grace_s=self.dependencies.grace_s,
+            stop=self.hooks.stop,
+            uptime=lambda: self.dependencies.read_clock().uptime,
+            observed=self.result.observed,
+            refused=refused,
+        )
+        self.hooks.on_operation(self.result.sent, total)
+        return loop
 
-        def tasks_of(*parts: set[int]) -> Iterator[SendTask]:
-            for part in parts:
-                for op in self.plan.operations(part) if part else ():
-                    if self._is_list_old():
-                        return  # the next round sends the rest
-                    yield SendTask(op, self.rules.is_repeatable(op), repeats.pop(op.id, None))
-
-        result = SendResult()
-        probes = 0
-        fresh = [to_send - set(repeats) - after]
-        while True:
-            loop = SendLoop(
-                ledger=self.ledger,
-                client=self.client,
-                pace=Pace(self.options.rate, self.dependencies.policy, self.hooks.stop),
-                body=body,
-                rules=self.rules,
-                on_end=on_end,
-                on_message=partial(results.add_message, self.plan.folder),
-                concurrency=self.options.concurrency or CONCURRENCY[self.kind.operation.verb],
-                grace_s=self.dependencies.grace_s,
-                stop=self.hooks.stop,
-                uptime=lambda: self.dependencies.read_clock().uptime,
-                observed=self.result.observed,
-                result=result,
-                refused=refused,
-                is_probe=probes > 0,
-            )
-            loop.run(tasks(fresh))
-            left = sorted(self.ledger.ids("planned") & to_send - set(result.withheld) - after)
-            probes = 1 if result.went_well else probes + 1
-            if not (
-                result.broke
-                and left
-                and probes <= PROBES_MAX
-                and (self.kind.is_listed or self.kind.is_update)
-            ):
-                return result
-            at = len(left) * probes // (PROBES_MAX + 1)
-            fresh = [set(left[at:]), set(left[:at])]
+    def _pace(self) -> Pace:
+        return Pace(self.options.rate, self.dependencies.policy, self.hooks.stop)

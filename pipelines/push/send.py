@@ -18,8 +18,9 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from orderbridge.pipelines.ledger.model import LedgerRow, StateChange
+from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import PlannedOperation
-from orderbridge.pipelines.push.eligibility import PushRules, UnsettledUpdates, Withheld
+from orderbridge.pipelines.push.eligibility import UnsettledUpdates, Withheld
 from orderbridge.pipelines.push.outcome import (
     classify,
     is_plain_success,
@@ -28,6 +29,7 @@ from orderbridge.pipelines.push.outcome import (
 )
 from orderbridge.pipelines.push.pace import WAIT_STEP_S, Pace
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.rules import PushRules
 from orderbridge.sources.errors import BridgeError, Stopped, Unreachable
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.http.exchange import WriteOutcome
@@ -44,6 +46,12 @@ RATE_MIN: Final = 2 / INTENT_MAX_AGE_S
 _EARLIER_ATTEMPT: Final = "an earlier attempt may have arrived"
 WAITING_MAX: Final = 100
 """Operations waiting for another one on the same target; no more are read while this many wait."""
+
+
+def recover(ledger: Ledger, host: str, deadline_s: float) -> None:
+    """Puts in doubt what killed pushes, of any plan of a host, left in flight. `deadline_s`: of a request."""
+    for plan in PlanLedger.all_unsettled(ledger, host):
+        plan.recover(INTENT_MAX_AGE_S + deadline_s, ledger.clock.now())
 
 
 class SendTask(NamedTuple):
@@ -199,36 +207,45 @@ class SendLoop:
             self._ended = 0
 
     def _intents(self, tasks: Iterator[SendTask]) -> list[SendTask]:
-        """The next tasks, as many as may be in flight and get their turn in half the age allowed for an intent."""
+        """The next tasks, as many as may be in flight."""
         intents: list[SendTask] = []
         waiting: deque[SendTask] = deque()
-        gap_s = self.pace.gap_s
-        in_time = max(1, int(INTENT_MAX_AGE_S / 2 / gap_s)) if gap_s else None
         while not (self.stop.is_set() or self.pace.halted.is_set()):
             task = self._next.popleft() if self._next else next(tasks, None)
             if task is None:
                 break
-            limit = self.concurrency * (INTENTS_AHEAD if task.is_repeatable else 1)
-            if len(self._in_flight) >= min(limit, in_time or limit):
+            if len(self._in_flight) >= self._in_flight_max(task):
                 self._next.appendleft(task)
                 break
-            target = task.operation.target
-            if target in self._targets:
+            if task.operation.target in self._targets:
                 waiting.append(task)
                 if len(waiting) >= WAITING_MAX:
                     break
-                continue
-            if target in self.refused and not task.is_repeatable:
-                continue  # it stays planned until the repeat decides
-            conflict = self._unsettled.conflict(task.operation)
-            if conflict is not None:
-                self.result.withheld[task.operation.id] = conflict
-                continue
-            self._in_flight[task.operation.id] = task
-            self._targets.add(target)
-            intents.append(task)
+            elif self._may_start(task):
+                self._in_flight[task.operation.id] = task
+                self._targets.add(task.operation.target)
+                intents.append(task)
         self._next.extendleft(reversed(waiting))
         return intents
+
+    def _in_flight_max(self, task: SendTask) -> int:
+        """How many may be in flight, so that each gets its turn in half the age allowed for an intent."""
+        limit = self.concurrency * (INTENTS_AHEAD if task.is_repeatable else 1)
+        gap_s = self.pace.gap_s
+        if not gap_s:
+            return limit
+        in_time = max(1, int(INTENT_MAX_AGE_S / 2 / gap_s))
+        return min(limit, in_time)
+
+    def _may_start(self, task: SendTask) -> bool:
+        """Whether nothing that may have arrived keeps the operation waiting. One that is refused stays planned."""
+        operation = task.operation
+        if operation.target in self.refused and not task.is_repeatable:
+            return False  # the repeat decides
+        conflict = self._unsettled.conflict(operation)
+        if conflict is not None:
+            self.result.withheld[operation.id] = conflict
+        return conflict is None
 
     def _receive(self) -> list[CompletedTask]:
         """Waits until a worker wakes this thread, or a moment, and takes all completed tasks; at least one."""
@@ -249,11 +266,8 @@ class SendLoop:
             raise completed.error
         task = completed.task
         outcome = completed.outcome
-        operation = completed.task.operation
-        is_doubted = task.is_repeatable and task.earlier is not None
-        change = classify(operation, outcome, is_doubted, now, self._decisive_status(task, now))
-        if task.earlier is not None and is_doubted and not may_have_happened(outcome):
-            change = _as_before(change, task.earlier)
+        operation = task.operation
+        change = self._classified(task, outcome, now)
         if outcome is not None and outcome.message and change.to != "confirmed":
             self.on_message(operation.id, outcome.message)
         del self._in_flight[operation.id]
@@ -266,15 +280,27 @@ class SendLoop:
             self.refused.discard(operation.target)
             return change._replace(values=self.rules.confirmed_values(operation))
         if change.to == "in_doubt":
-            self.result.in_doubt += not task.had_status(outcome.status)
-            self._unsettled.add(operation)
-            if task.is_repeatable and is_refusal(outcome.status):
-                self.refused.add(operation.target)
-        if change.to != "rejected" or task.earlier is None:
-            return change
-        if task.was_only_refused():
-            return change._replace(clear=True)
-        return change._replace(words=f"{change.words}; {_EARLIER_ATTEMPT}")
+            self._note_doubt(task, outcome)
+        if change.to == "rejected":
+            return _rejected(task, change)
+        return change
+
+    def _classified(self, task: SendTask, outcome: WriteOutcome | None, now: float) -> StateChange:
+        """The change that the outcome makes by itself; an attempt that did not happen leaves what was known before."""
+        earlier = task.earlier
+        is_doubted = task.is_repeatable and earlier is not None
+        decisive_status = self._decisive_status(task, now)
+        change = classify(task.operation, outcome, is_doubted, now, decisive_status)
+        if earlier is not None and is_doubted and not may_have_happened(outcome):
+            return _as_before(change, earlier)
+        return change
+
+    def _note_doubt(self, task: SendTask, outcome: WriteOutcome) -> None:
+        """What an outcome in doubt means for the operations that follow."""
+        self.result.in_doubt += not task.had_status(outcome.status)
+        self._unsettled.add(task.operation)
+        if task.is_repeatable and is_refusal(outcome.status):
+            self.refused.add(task.operation.target)
 
     def _decisive_status(self, task: SendTask, now: float) -> int | None:
         """The status of the attempt before, if the same refusal ends the update: nothing may still arrive."""
@@ -312,31 +338,39 @@ class SendLoop:
 
     def _react(self, completed: CompletedTask, outcome: WriteOutcome, change: StateChange) -> bool:
         """Ends the loop, slows it down or lets it continue. Returns whether the loop sends the operation again."""
-        if outcome.status == 429:
-            self.observed.add(("rate_limit", "legacy: 429 received"))
-        elif outcome.status in (401, 403):
-            code = outcome.error.code if outcome.error is not None else ""
-            self.observed.add(
-                ("legacy_auth_failure", f"status {outcome.status}, code {code or 'none'}")
-            )
+        self._observe(outcome)
         if not completed.can_continue:
-            self.result.error = (
-                self.result.error or outcome.error or Unreachable("no request gets through")
-            )
-        elif _is_setback(outcome):
+            error = outcome.error or Unreachable("no request gets through")
+            self.result.error = self.result.error or error
+            return False
+        if _is_setback(outcome):
             return True
-        elif change.to == "in_doubt":
-            is_as_before = completed.task.had_status(outcome.status)  # it says nothing new
-            is_decided_soon = completed.task.is_repeatable and is_refusal(outcome.status)
-            self._doubts_in_row += not (is_as_before or is_decided_soon)
-            if self._doubts_in_row >= DOUBTS_MAX:
-                self.result.broke = True
-                self.pace.halted.set()
+        if change.to == "in_doubt":
+            self._count_doubt(completed.task, outcome)
         else:
             self.result.went_well = True
             self._doubts_in_row = 0
             self.pace.reset()
         return False
+
+    def _observe(self, outcome: WriteOutcome) -> None:
+        """Notes what the interface does not show: how a rate is limited, how a key is refused."""
+        if outcome.status == 429:
+            self.observed.add(("rate_limit", "legacy: 429 received"))
+        elif outcome.status in (401, 403):
+            code = outcome.error.code if outcome.error is not None else ""
+            seen = f"status {outcome.status}, code {code or 'none'}"
+            self.observed.add(("legacy_auth_failure", seen))
+
+    def _count_doubt(self, task: SendTask, outcome: WriteOutcome) -> None:
+        """Ends the loop after too many doubts in a row."""
+        says_nothing_new = task.had_status(outcome.status)
+        is_decided_soon = task.is_repeatable and is_refusal(outcome.status)
+        if not says_nothing_new and not is_decided_soon:
+            self._doubts_in_row += 1
+        if self._doubts_in_row >= DOUBTS_MAX:
+            self.result.broke = True
+            self.pace.halted.set()
 
     def _work(self) -> None:
         """A worker: sends the tasks of the queue, each in its turn."""
@@ -387,6 +421,15 @@ def _as_before(change: StateChange, earlier: LedgerRow) -> StateChange:
         words=earlier.words,
         sent_at=earlier.sent_at,
     )
+
+
+def _rejected(task: SendTask, change: StateChange) -> StateChange:
+    """A rejection, and what it says of the attempts before: whether one may have arrived."""
+    if task.earlier is None:
+        return change
+    if task.was_only_refused():
+        return change._replace(clear=True)
+    return change._replace(words=f"{change.words}; {_EARLIER_ATTEMPT}")
 
 
 def _is_setback(outcome: WriteOutcome) -> bool:

@@ -1,7 +1,8 @@
-"""Settle: ends doubts without sending anything, with the plans or without them (`orderbridge settle`).
+"""Settle: ends doubts without sending anything, with the plans or without them (`orderbridge settle`, `answer`).
 
-In: the ledger, a fresh list of customers, answers of a person. Out: changes of state in the ledger, and what remains in
-doubt with what to do about it. Neither an input nor a mapping is needed, and a plan only to compare values.
+In: the ledger, a fresh list of customers, answers of a person who has looked on the platform. Out: changes of state in
+the ledger, results that are written again, and what remains in doubt with what to do about it. Neither an input nor a
+mapping is needed, and a plan only to compare values.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.model import State, StateChange
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import Plan
-from orderbridge.pipelines.push.eligibility import PushRules
 from orderbridge.pipelines.push.identity import check_platform
+from orderbridge.pipelines.push.listing import CustomerListing, walk_folder
 from orderbridge.pipelines.push.lookups import (
     Doubt,
     Remains,
@@ -33,17 +35,12 @@ from orderbridge.pipelines.push.next_steps import Action, action_of
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.resolutions import Answers, answer_changes
 from orderbridge.pipelines.push.results import ResultsWriter
-from orderbridge.pipelines.push.run import (
-    check_settle_s,
-    ledger_lock,
-    read_list,
-    recover,
-    settle_time_s,
-    walk_folder,
-)
+from orderbridge.pipelines.push.rules import SETTLE_S, PushRules, check_settle_s, settle_time_s
+from orderbridge.pipelines.push.send import recover
 from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.kinds import additive_fields
 from orderbridge.sources.settings import (
+    LegacySettings,
     http_settings,
     ledger_path,
     legacy_settings,
@@ -83,6 +80,12 @@ class SettleResult:
             self.changed.add(ledger.plan_id)
         self.settled.update(change.to for change in changes)
 
+    def write(self, ledger: PlanLedger, plan: Plan | None, rules: PushRules) -> None:
+        """Writes the results of a plan again, if it is not lost."""
+        if plan is not None:
+            ResultsWriter(plan, ledger, {}, rules).write()
+            self.plans.append(plan)
+
     @property
     def exit_code(self) -> ExitCode:
         """6 while doubts remain."""
@@ -112,7 +115,8 @@ def settle(
     hooks = hooks or PushHooks()
     dependencies = dependencies or PushDependencies()
     legacy = legacy_settings()
-    path, result = ledger_path(), SettleResult()
+    path = ledger_path()
+    result = SettleResult()
     check_settle_s(settle_s, legacy)
     with (
         ledger_lock(path),
@@ -120,49 +124,95 @@ def settle(
         dependencies.client(legacy, hooks.stop) as client,
     ):
         host = ledger.host_name(legacy.base_url)
-        rules = PushRules(
-            settle_s=settle_time_s(settle_s, client),
-            resend=False,
-            additive=additive_fields(legacy.semantics),
-            wall_time=ledger.clock.wall_time,
-            country=reconcile_settings().country,
-        )
+        rules = _rules(ledger, legacy, settle_time_s(settle_s, client))
         shutil.rmtree(walk_folder(), ignore_errors=True)  # of a killed push
         recover(ledger, host, dependencies.deadline_s or http_settings().timeout_s)
         if plan is not None:
             named = named_plan(ledger, host, plan)
-            result.commit(
-                named,
-                answer_changes(intact_plan(named.plan_id, named.folder), named, rules, answers),
-            )
+            intact = intact_plan(named.plan_id, named.folder)
+            result.commit(named, answer_changes(intact, named, rules, answers))
         for one in PlanLedger.all_unsettled(ledger, host):
             result.commit(one, one.ends(rules.additive))
-        settled_at = ledger.clock.now() - rules.settle_s
-        doubts: list[Doubt] = []
+        doubts = _settled_doubts(ledger, host, rules)
         looked_up: dict[tuple[str, int], Remains] = {}
-        for one in PlanLedger.all_unsettled(ledger, host):
-            doubts += doubts_of(one, settled_at) if one.kind.is_listed else []
         if doubts:
             check_platform(client, legacy, ledger)
+            read = dependencies.list_reader(client, legacy, hooks.on_page, result.observed)
             sought = SoughtKeys(ledger, host, doubts)
-            listing = read_list(client, legacy, hooks, dependencies, result.observed, sought)
-        for doubt in doubts:
-            found = look_up(doubt, sought, listing, rules.country)
-            if found is None and doubt.operation is None:
-                found = not_created(doubt)
-            if isinstance(found, StateChange):
-                result.commit(doubt.ledger, [found])
-            else:
-                absent: Action = "again" if legacy.environment == "sandbox" else "resend"
-                remains = found or Remains("", absent)
-                looked_up[doubt.ledger.plan_id, doubt.row.id] = remains
+            listing = read(sought)
+            absent: Action = "again" if legacy.environment == "sandbox" else "resend"
+            for doubt in doubts:
+                found = _shown(doubt, sought, listing, rules)
+                if isinstance(found, StateChange):
+                    result.commit(doubt.ledger, [found])
+                else:
+                    remains = found or Remains("", absent)
+                    looked_up[doubt.ledger.plan_id, doubt.row.id] = remains
         result.left = [*_left(ledger, host, rules, looked_up)]
         for plan_id in sorted(result.changed):
             settled = PlanLedger(ledger, plan_id)
-            if (intact := intact_plan(settled.plan_id, settled.folder)) is not None:
-                ResultsWriter(intact, settled, {}, rules).write()
-                result.plans.append(intact)
+            result.write(settled, intact_plan(plan_id, settled.folder), rules)
     return result
+
+
+def answer_writes(answers: Mapping[str, Answers], *, is_check: bool = False) -> SettleResult:
+    """Answers writes of plans, all or none; nothing is requested from the platform.
+
+    Args:
+        answers: by folder of the plan, or beginning of its id.
+        is_check: nothing is changed: only looks whether that is possible.
+
+    Raises:
+        UsageError: an unknown plan, or an answer about what is not in doubt or may still arrive. Nothing is changed.
+    """
+    legacy = legacy_settings()
+    path = ledger_path()
+    result = SettleResult()
+    with ledger_lock(path), Ledger.open(path) as ledger:
+        rules = _rules(ledger, legacy, SETTLE_S)
+        recover(ledger, legacy.base_url, http_settings().timeout_s)
+        changes = []
+        for name, of_plan in answers.items():
+            plan = named_plan(ledger, legacy.base_url, name)
+            intact = intact_plan(plan.plan_id, plan.folder)
+            changes.append((plan, intact, answer_changes(intact, plan, rules, of_plan)))
+        if is_check:
+            return result
+        for plan, intact, of_plan_changes in changes:
+            result.commit(plan, of_plan_changes)
+            result.write(plan, intact, rules)
+    return result
+
+
+def _rules(ledger: Ledger, legacy: LegacySettings, settle_s: float) -> PushRules:
+    """The rules of a command that sends nothing."""
+    return PushRules(
+        settle_s=settle_s,
+        resend=False,
+        additive=additive_fields(legacy.semantics),
+        wall_time=ledger.clock.wall_time,
+        country=reconcile_settings().country,
+    )
+
+
+def _settled_doubts(ledger: Ledger, host: str, rules: PushRules) -> list[Doubt]:
+    """The creates in doubt, of any plan of a host, that can be looked up."""
+    settled_at = ledger.clock.now() - rules.settle_s
+    doubts: list[Doubt] = []
+    for plan in PlanLedger.all_unsettled(ledger, host):
+        if plan.kind.is_listed:
+            doubts += doubts_of(plan, settled_at)
+    return doubts
+
+
+def _shown(
+    doubt: Doubt, sought: SoughtKeys, listing: CustomerListing, rules: PushRules
+) -> StateChange | Remains | None:
+    """What the list shows about a doubt; None: the customer is absent, and its plan can send it again."""
+    found = look_up(doubt, sought, listing, rules.country)
+    if found is None and doubt.operation is None:
+        return not_created(doubt)
+    return found
 
 
 def accept_ledger() -> None:

@@ -20,6 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from orderbridge.pipelines.ledger.keys import loose_code
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.model import LedgerRow
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.current_state import list_read
@@ -38,7 +39,6 @@ from orderbridge.pipelines.push.listing import (
 from orderbridge.pipelines.push.next_steps import NextSteps
 from orderbridge.pipelines.push.passwords import write_private_csv
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
-from orderbridge.pipelines.push.run import ledger_lock
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.sources.contract import CUSTOMER, Record

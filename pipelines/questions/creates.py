@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.store import Ledger
-from orderbridge.pipelines.push.run import ledger_lock
 from orderbridge.pipelines.questions.model import (
     AskedQuestion,
     Given,

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.push.identity import key_digest, needs_confirmation
-from orderbridge.pipelines.push.run import ledger_lock
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import LegacySettings, is_set, ledger_path, legacy_settings

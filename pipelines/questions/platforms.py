@@ -15,8 +15,8 @@ from orderbridge.pipelines.ledger.hosts import (
     describe_writes,
     question_about,
 )
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.store import Ledger
-from orderbridge.pipelines.push.run import ledger_lock
 from orderbridge.pipelines.questions.model import (
     AskedQuestion,
     Given,

@@ -17,7 +17,7 @@ from orderbridge.pipelines.plan.model import PlannedOperation
 from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.resolutions import Answers
-from orderbridge.pipelines.push.write_answers import answer_writes
+from orderbridge.pipelines.push.settle import answer_writes
 from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import ledger_path

@@ -11,11 +11,12 @@ import pytest
 
 from orderbridge.pipelines.ledger import clock
 from orderbridge.pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, elapsed_s
-from orderbridge.pipelines.push import identity, model, pace, run, send
+from orderbridge.pipelines.push import identity, pace, rules, run, send
 from orderbridge.pipelines.push.listing import CustomerListing
 from orderbridge.pipelines.push.model import PushOptions
 from orderbridge.pipelines.push.resolutions import Answers
-from orderbridge.pipelines.push.run import check_settle_s, push
+from orderbridge.pipelines.push.rules import check_settle_s
+from orderbridge.pipelines.push.run import push
 from orderbridge.pipelines.push.send import SendTask
 from orderbridge.pipelines.push.settle import settle
 from orderbridge.sources.errors import Unreachable, UsageError
@@ -124,7 +125,7 @@ def test_so_many_first_pages_are_looked_at(n: int, holds: bool) -> None:
 # times
 
 
-@limit(model, "SETTLE_S", FROM)
+@limit(rules, "SETTLE_S", FROM)
 def test_production_settles_no_sooner(at: Place, n: int, holds: bool) -> None:
     legacy = replace(legacy_settings(), environment="production")
     with refused_unless(holds, UsageError):

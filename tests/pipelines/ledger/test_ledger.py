@@ -24,8 +24,9 @@ from orderbridge.pipelines.ledger.keys import body_hash, key_hashes, record_hash
 from orderbridge.pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
 from orderbridge.pipelines.ledger.store import Ledger, LedgerError
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
-from orderbridge.pipelines.push.eligibility import PushRules, UnsettledUpdates
+from orderbridge.pipelines.push.eligibility import UnsettledUpdates
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.rules import PushRules
 from orderbridge.sources.errors import UsageError
 from tests.pipelines.push.plans import customer, patch, subcategory, warehouse, write_plan
 

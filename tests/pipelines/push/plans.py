@@ -35,13 +35,13 @@ from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
 from orderbridge.pipelines.push.listing import CustomerListing, Key, records_by_key
 from orderbridge.pipelines.push.model import (
-    SETTLE_S,
     PushDependencies,
     PushHooks,
     PushOptions,
     PushResult,
 )
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.rules import SETTLE_S
 from orderbridge.pipelines.push.run import push
 from orderbridge.sandbox import Sandbox, SandboxConfig, serve
 from orderbridge.sources.contract import CUSTOMER

@@ -13,8 +13,8 @@ from unittest import mock
 import pytest
 
 from orderbridge.pipelines.ledger.store import Ledger
-from orderbridge.pipelines.push.model import SETTLE_S
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
+from orderbridge.pipelines.push.rules import SETTLE_S
 from orderbridge.pipelines.reporting.status import next_steps
 from tests.pipelines.push.plans import WAITS, Place, customer, patch, results, subcategory
 

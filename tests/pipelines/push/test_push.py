@@ -24,15 +24,17 @@ import pytest
 
 from orderbridge.pipelines.cli.push import print_result
 from orderbridge.pipelines.ledger.clock import ClockReading
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.make import PlanOptions, make_plan
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation, file_sha256
 from orderbridge.pipelines.push import passwords, send
 from orderbridge.pipelines.push.listing import CustomerListing, Key
-from orderbridge.pipelines.push.model import SETTLE_S, PushOptions, PushResult
+from orderbridge.pipelines.push.model import PushOptions, PushResult
 from orderbridge.pipelines.push.pace import SETBACKS_MAX
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
-from orderbridge.pipelines.push.run import PROBES_MAX, ledger_lock
+from orderbridge.pipelines.push.rules import SETTLE_S
+from orderbridge.pipelines.push.run import PROBES_MAX
 from orderbridge.pipelines.push.send import DOUBTS_MAX, INTENTS_AHEAD
 from orderbridge.pipelines.questions.creates import Creates
 from orderbridge.sandbox import public_v1

@@ -12,9 +12,9 @@ import pytest
 from orderbridge.pipelines.ledger.model import StateChange
 from orderbridge.pipelines.plan.model import PlannedOperation
 from orderbridge.pipelines.push import pace
-from orderbridge.pipelines.push.eligibility import PushRules
 from orderbridge.pipelines.push.model import PushOptions
 from orderbridge.pipelines.push.outcome import classify
+from orderbridge.pipelines.push.rules import PushRules
 from orderbridge.pipelines.push.run import push
 from orderbridge.pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendLoop, SendTask
 from orderbridge.sources.errors import ExitCode, HttpRejected, Unreachable, UsageError

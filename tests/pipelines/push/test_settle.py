@@ -17,11 +17,10 @@ import pytest
 
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.push import verify as verifying
-from orderbridge.pipelines.push.eligibility import PushRules
 from orderbridge.pipelines.push.listing import differing_fields, keys_in_row
-from orderbridge.pipelines.push.model import SETTLE_S
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.resolutions import Answers
+from orderbridge.pipelines.push.rules import SETTLE_S, PushRules
 from orderbridge.pipelines.push.settle import SettleResult, settle
 from orderbridge.pipelines.push.verify import VerifyResult, verify
 from orderbridge.pipelines.warehouse.answers.reviews import write_reviews

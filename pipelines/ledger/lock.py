@@ -1,0 +1,20 @@
+"""The lock that keeps two commands from changing a ledger at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from orderbridge.pipelines.warehouse.lock import run_lock
+from orderbridge.sources.disk import disk_errors
+
+
+@contextmanager
+def ledger_lock(ledger: Path) -> Iterator[None]:
+    """Keeps other pushes away from a ledger. Raises LockedError, UsageError."""
+    hint = "Set LEDGER__PATH to a file that can be written."
+    with disk_errors(ledger.parent, hint):
+        ledger.parent.mkdir(parents=True, exist_ok=True)
+    with run_lock(ledger.with_name(f".{ledger.name}.lock"), "push", hint):
+        yield
