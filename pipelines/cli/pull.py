@@ -6,7 +6,7 @@ In: names of lists and how strict to be. Out: stderr for progress, stdout for th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -100,6 +100,19 @@ def ending(result: PullResult) -> list[str]:
 
 
 def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    yield from _counts(lists)
+    for walked in result.lists:
+        if walked.verdict != "complete":
+            verdict = VERDICTS[walked.verdict]
+            yield f"{walked.resource} is {verdict}: {'; '.join(walked.evidence)}"
+        if walked.error is not None and walked.error.hint:
+            yield f"  {walked.error.hint}"
+    if any(walked.quarantined for walked in result.lists):
+        yield from _quarantined(result)
+
+
+def _counts(lists: Sequence[Mapping[str, object]]) -> Iterable[str]:
+    """A table of the lists."""
     from orderbridge.pipelines.cli.console import table_lines
 
     headings = ("list", *_COUNTS, "verdict")
@@ -107,22 +120,19 @@ def _lines(result: PullResult, lists: Sequence[Mapping[str, object]]) -> Iterato
     for row in lists:
         counts = ["–" if row[name] is None else row[name] for name in _COUNTS]
         rows.append([row["resource"], *counts, VERDICTS[str(row["verdict"])]])
-    yield from table_lines(headings, rows, numbers=_COUNTS)
-    for walked in result.lists:
-        if walked.verdict != "complete":
-            verdict = VERDICTS[walked.verdict]
-            yield f"{walked.resource} is {verdict}: {'; '.join(walked.evidence)}"
-        if walked.error is not None and walked.error.hint:
-            yield f"  {walked.error.hint}"
-    if quarantined := sum(len(walked.quarantined) for walked in result.lists):
-        from orderbridge.pipelines.pull.publishing import quarantine_file
+    return table_lines(headings, rows, numbers=_COUNTS)
 
-        file = quarantine_file(result.path).name
-        yield f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, rows in {file}"
-        for walked in result.lists:
-            for reason, count in Counter(row.reason for row in walked.quarantined).most_common(
-                _REASONS_SHOWN
-            ):
-                yield f"  {walked.resource}: {number(count, 'row')}: {reason}"
-            if walked.resource == ORDER.name and walked.quarantined and not walked.distinct:
-                yield "  If another field identifies an order: orderbridge questions sources.public_v1.order_key"
+
+def _quarantined(result: PullResult) -> Iterator[str]:
+    """How many rows are in quarantine, and the most frequent reasons of each list."""
+    from orderbridge.pipelines.pull.publishing import quarantine_file
+
+    count = sum(len(walked.quarantined) for walked in result.lists)
+    file = quarantine_file(result.path).name
+    yield f"{number(count, 'row')} quarantined: reasons in ops.quarantine, rows in {file}"
+    for walked in result.lists:
+        reasons = Counter(row.reason for row in walked.quarantined)
+        for reason, rows in reasons.most_common(_REASONS_SHOWN):
+            yield f"  {walked.resource}: {number(rows, 'row')}: {reason}"
+        if walked.resource == ORDER.name and walked.quarantined and not walked.distinct:
+            yield "  If another field identifies an order: orderbridge questions sources.public_v1.order_key"

@@ -8,11 +8,12 @@ mapping uses has to be there.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final, Literal, NamedTuple, cast
 
 from orderbridge.pipelines.import_file.asking import (
     IGNORE,
@@ -76,7 +77,7 @@ def find_mapping(
     """
     if (file.parent / MANIFEST_FILE).exists() and (file.parent / MAPPING_FILE).exists():
         return file.parent / MAPPING_FILE
-    fitting: list[tuple[bool, bool, int, int, Path]] = []
+    fits: list[_Fit] = []
     unused: list[str] = []
     # one that does not exist is a link to what a person gave, and has removed
     for kept in filter(Path.exists, mappings_folder().glob(f"{kind}*.toml")):
@@ -88,33 +89,74 @@ def find_mapping(
                 raise
             unused.append(f"not used: {error.message}")  # perhaps another file has the ids here
             continue
-        if not _reads_as(mapping.read_options, given):
-            continue
-        try:
-            columns = set(own_columns(open_input_table(file, mapping.read_options, mapping)))
-            may_be = kept.is_symlink() or _may_be(file, mapping)
-        except UsageError:  # its [file] is of another file
-            continue
-        if not may_be and given.encoding is None:
-            continue
-        named = columns & {*mapping.columns, *mapping.used_columns}
-        used = mapping.used_columns
-        missing = [name for name in used if name not in columns]
-        is_given = kept.is_symlink()  # it names what it uses; a proposed one every column
-        if (is_given or len(named) >= _SHARE * len(columns)) and len(missing) <= _MISSING * len(
-            used
-        ):
-            fitting.append((not missing, is_given, len(named), kept.lstat().st_mtime_ns, path))
-        else:
-            differing = (
-                f"no column {listed(missing)}"
-                if missing
-                else f"others: {listed(sorted(columns - named))}"
-            )
-            unused.append(f"{path} is not used: {file.name} has {differing}")
-    if unused and not fitting:
+        fit = _fit_of(kept, mapping, file, given)
+        if fit is not None and fit.is_enough:
+            fits.append(fit)
+        elif fit is not None:
+            unused.append(f"{path} is not used: {file.name} has {fit.difference}")
+    if unused and not fits:
         on_step("mapping", "\n  ".join(unused))
-    return max(fitting)[-1] if fitting else None
+    return max(fits, key=attrgetter("rank")).path if fits else None
+
+
+class _Fit(NamedTuple):
+    """How a kept mapping fits the columns of a file.
+
+    Attributes:
+        is_given: a person gave it, and it names what it uses; a proposed one names every column.
+        kept_at: nanoseconds.
+        named: columns of the file that it names.
+        others: the other ones.
+        used: how many columns it uses.
+        missing: those of them that the file does not have.
+    """
+
+    path: Path
+    is_given: bool
+    kept_at: int
+    named: Set[str]
+    others: Set[str]
+    used: int
+    missing: list[str]
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it may be that of an earlier version of the file."""
+        columns = len(self.named) + len(self.others)
+        names_most = self.is_given or len(self.named) >= _SHARE * columns
+        return names_most and len(self.missing) <= _MISSING * self.used
+
+    @property
+    def rank(self) -> tuple[bool, bool, int, int, Path]:
+        """Larger for one that fits better."""
+        has_all = not self.missing
+        return has_all, self.is_given, len(self.named), self.kept_at, self.path
+
+    @property
+    def difference(self) -> str:
+        """In which columns the file differs."""
+        if self.missing:
+            return f"no column {listed(self.missing)}"
+        return f"others: {listed(sorted(self.others))}"
+
+
+def _fit_of(kept: Path, mapping: ColumnMapping, file: Path, given: ReadOptions) -> _Fit | None:
+    """How a kept mapping fits a file; None if it does not read the file, or in another way than what is given."""
+    if not _reads_as(mapping.read_options, given):
+        return None
+    is_given = kept.is_symlink()
+    try:
+        columns = set(own_columns(open_input_table(file, mapping.read_options, mapping)))
+        may_be = is_given or _may_be(file, mapping)
+    except UsageError:  # its [file] is of another file
+        return None
+    if not may_be and given.encoding is None:
+        return None
+    used = mapping.used_columns
+    named = columns & {*mapping.columns, *used}
+    missing = [name for name in used if name not in columns]
+    kept_at = kept.lstat().st_mtime_ns
+    return _Fit(kept.resolve(), is_given, kept_at, named, columns - named, len(used), missing)
 
 
 def _reads_as(kept: ReadOptions, given: ReadOptions) -> bool:

@@ -44,7 +44,7 @@ from orderbridge.pipelines.warehouse.source import check_source, read_source, re
 from orderbridge.pipelines.warehouse.sql import change_settings
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.disk import replace_file
-from orderbridge.sources.errors import CoverageError, HttpError, UsageError
+from orderbridge.sources.errors import BridgeError, CoverageError, HttpError, UsageError
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.settings import DataSource
 
@@ -133,25 +133,30 @@ def check_coverage(result: PullResult, options: PullOptions) -> None:
         CoverageError: `require_complete` is set, and a list is not complete, or was left out.
     """
     errors = [walked.error for walked in result.lists if walked.error is not None]
+    if len(errors) == len(result.lists) or (errors and options.require_complete):
+        raise _worst(errors)
     incomplete = [
         f"{walked.resource} is {walked.verdict}"
         for walked in result.lists
         if walked.verdict != "complete"
     ]
     incomplete += [f"{name} is not read, as its API has no settings" for name in result.left_out]
-    if len(errors) == len(result.lists) or (errors and options.require_complete):
-        first = min(errors, key=lambda error: error.exit_code)
-        # the hint has a line for the other family
-        others = {error.family: error for error in reversed(errors) if isinstance(error, HttpError)}
-        others.pop(first.family if isinstance(first, HttpError) else "", None)
-        further = (f"{error.message}: {error.hint}" for error in others.values())
-        first.hint = "\n  ".join([first.hint, *further])
-        raise first
     if options.require_complete and incomplete:
         raise CoverageError(
             f"coverage is not complete: {', '.join(incomplete)}",
             "Nothing was published. Run again at a quieter time, or without --require-complete.",
         )
+
+
+def _worst(errors: Sequence[BridgeError]) -> BridgeError:
+    """The first error by exit code; its hint has a line for the other family."""
+    worst = min(errors, key=lambda error: error.exit_code)
+    others = {error.family: error for error in reversed(errors) if isinstance(error, HttpError)}
+    if isinstance(worst, HttpError):
+        others.pop(worst.family, None)
+    further = [f"{error.message}: {error.hint}" for error in others.values()]
+    worst.hint = "\n  ".join([worst.hint, *further])
+    return worst
 
 
 @dataclass(eq=False)

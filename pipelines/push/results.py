@@ -255,39 +255,30 @@ class ResultsWriter:
     def _result(
         self, operation: PlannedOperation, row: LedgerRow, message: str, steps: NextSteps
     ) -> _Result:
-        outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
-        code = row.code
-        if row.state == "abandoned" and code in ENDS:
-            outcome = code
-            code = ""
-        is_open = row.state in ("in_flight", "in_doubt", "conflict")
         withheld = self.withheld.get(row.id) if row.state in ("planned", "in_doubt") else None
-        if withheld is not None and row.state == "planned":
-            outcome = withheld.outcome
+        outcome, code = _outcome(row, withheld)
         file = "unsent" if row.state == "abandoned" and row.doubt_at is None else FILE_OF[outcome]
-        failures = f"failed {row.attempts} times" if is_open and row.attempts > 1 else ""
         action, at = self._action(operation, row, withheld)
+        is_open = row.state in ("in_flight", "in_doubt", "conflict")
+        failures = f"failed {row.attempts} times" if is_open and row.attempts > 1 else ""
+        reason = withheld.reason if withheld is not None else ""
         step = ""
         if action is not None and action != "read":
             step = str(steps.step(action, at=at, operation=row.id))
-        reason = withheld.reason if withheld is not None else ""
-        words = "; ".join(filter(None, (row.words, failures, reason, step)))
-        status = "" if row.status is None else row.status
-        message = "" if row.state == "confirmed" else message
-        values = [msgspec.json.encode(operation.body).decode()] if file == "in_doubt" else []
-        cells = (
+        cells: list[object] = [
             operation.id,
             operation.method,
             operation.path,
-            status,
+            "" if row.status is None else row.status,
             code,
-            words,
-            message,
-            *values,
-        )
+            "; ".join(filter(None, (row.words, failures, reason, step))),
+            "" if row.state == "confirmed" else message,
+        ]
+        if file == "in_doubt":
+            cells.append(msgspec.json.encode(operation.body).decode())
         is_repeatable = self.rules.is_repeatable(operation)
         severity = (_SEVERITY.index(file), is_open, not is_repeatable)
-        return _Result(file, outcome, cells, severity, action, at)
+        return _Result(file, outcome, tuple(cells), severity, action, at)
 
     def _action(
         self, operation: PlannedOperation, row: LedgerRow, withheld: Withheld | None
@@ -308,6 +299,15 @@ class ResultsWriter:
             now=self.ledger.now(),
         )
         return action, self.rules.wall_time(settles_at)
+
+
+def _outcome(row: LedgerRow, withheld: Withheld | None) -> tuple[str, str]:
+    """The outcome of an operation as people read it, and the code beside it."""
+    if row.state == "abandoned" and row.code in ENDS:
+        return row.code, ""
+    if row.state == "planned":
+        return "not_sent" if withheld is None else withheld.outcome, row.code
+    return "in_doubt" if row.state == "in_flight" else row.state, row.code
 
 
 def _unsent_result(line: LineResult) -> _Result:

@@ -50,31 +50,38 @@ def order_key_evidence(warehouse: duckdb.DuckDBPyConnection) -> list[Evidence]:
     if "coverage" not in table_names(warehouse, "ops"):
         return []
     last = warehouse.execute(_LAST, [ORDER.name]).fetchone()
-    if last is None or last[2] == 0 or last[2] * 2 < last[1]:
+    if last is None:
+        return []
+    run_id, read, quarantined = last
+    if quarantined == 0 or quarantined * 2 < read:
         return []
     key, _ = given_values(ORDER_KEY.section).get("order_key", (ORDER_KEY.default, ""))
-    rows = [*islice(_quarantined(last[0]), _ROWS_MAX)]
+    rows = [*islice(_quarantined(run_id), _ROWS_MAX)]
     lacking = [row for row in rows if row.get(str(key)) is None]
     if len(lacking) * 2 < len(rows) or not lacking:
         return []
-    fields = [name for name in lacking[0] if SAFE_NAME.fullmatch(name)]
-    choices: list[Choice] = []
-    lasting: list[str] = []
-    for name in filter(partial(_identifies, lacking), fields):
-        warning = _warning(warehouse, [row[name] for row in lacking])
-        words = "; ".join(filter(None, (_words(lacking, name), warning)))
-        choices.append(Choice(name, words, is_possible=not warning))
-        if not warning:
-            lasting.append(name)
+    choices = _choices(warehouse, lacking)
+    lasting = [one.value for one in choices if one.is_possible]
     return [
         Evidence(
             ORDER_KEY.key,
             tuple(choices),
             lasting[0] if len(lasting) == 1 else None,
-            reason=f"{last[2]} of {last[1]} orders have no {key}, and are quarantined",
+            reason=f"{quarantined} of {read} orders have no {key}, and are quarantined",
             is_only_proposed=True,
         )
     ]
+
+
+def _choices(warehouse: duckdb.DuckDBPyConnection, lacking: list[dict[str, Any]]) -> list[Choice]:
+    """The other fields that identify these orders; one whose values a later order can have is not possible."""
+    fields = [name for name in lacking[0] if SAFE_NAME.fullmatch(name)]
+    choices: list[Choice] = []
+    for name in filter(partial(_identifies, lacking), fields):
+        warning = _warning(warehouse, [row[name] for row in lacking])
+        words = "; ".join(filter(None, (_words(lacking, name), warning)))
+        choices.append(Choice(name, words, is_possible=not warning))
+    return choices
 
 
 def _quarantined(run_id: str) -> Iterator[dict[str, Any]]:

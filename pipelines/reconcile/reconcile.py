@@ -276,12 +276,7 @@ class Reconciling:
         ops.create_missing(build)
         merge.rename_reserved(build)
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
-        for name in LISTS:
-            if ids := build.execute(_NOT_UNIQUE.format(table=name)).fetchall():
-                raise BridgeError(
-                    f"raw.{name}: {len(ids)} ids are of several rows, which no pull writes",
-                    f"Keep one row of each, with DuckDB: {_KEEP_ONE.format(table=name)}",
-                )
+        _check_ids(build)
         result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
         accepted = self._answers.accepted
         given = self._answers.in_force(read_source(build))
@@ -294,28 +289,13 @@ class Reconciling:
         result.is_first = not earlier
         result.never_read = [name for name in LISTS if name not in inputs.reads]
         findings = inputs.findings
-        observed = []
-        read: dict[str, ReadDates] = {}
-        for name, step in STEPS.items():
-            steps.info("reconciling %s", name, extra={"phase": "reconcile"})
-            found_before = findings.count, findings.errors
-            if name in LISTS:
-                no_ids = constant(None, pd.RangeIndex(inputs.parts.blank_rows(name)))
-                findings.add(rule_findings(name, "id_missing", no_ids))
-            entity = step(inputs)
-            _record_entity(inputs, result, name, entity, found_before)
-            result.order_fields |= entity.order_fields
-            result.proposed |= entity.proposed
-            result.left_revenue += entity.left_revenue
-            if entity.dates is not None:
-                observed.append(("date_format", f"{name}: {entity.dates.form}"))
-                read[name] = entity.dates
-            del entity  # its rows are in the build: they need not be held while the next step works
+        read = _build_entities(inputs, result)
         findings.add(ask_about_values(build, questions, read, settings))
         steps.info("reconciling histories, files of the ERP and findings")
         for history in HISTORIES:
-            result.rows[history.name], current = record_history(build, history)
-            totals = {"versions": result.rows[history.name], "current": current}
+            versions, current = record_history(build, history)
+            result.rows[history.name] = versions
+            totals = {"versions": versions, "current": current}
             ops.record_totals(build, run_id, history.table, totals)
         ops.record_promotion_uses(build, run_id)
         result.match, match_findings = match_customers(inputs, self._customers, forget=self._forget)
@@ -323,11 +303,8 @@ class Reconciling:
         result.variants = compare_variants(build, run_id, self._variants, forget=self._forget)
         for name in LISTS:
             about_list = coverage.list_findings(build, inputs.reads, name)
-            findings.add(
-                combine_findings(
-                    [*about_list, *lost_values(inputs.recent(name), accepted, _NEWEST.get(name))]
-                )
-            )
+            lost = lost_values(inputs.recent(name), accepted, _NEWEST.get(name))
+            findings.add(combine_findings([*about_list, *lost]))
         build.execute(_AS_OF, [at, dates.today, dates.zone])
         prepare_findings(build)
         create_views(build)
@@ -341,18 +318,57 @@ class Reconciling:
         result.new = new_findings(build)
         result.new_questions = [one.id for one in questions.record(build, run_id, at)]
         result.questions = [one for one in questions.decided if one.is_asked]
-        observed += [
-            ("order_fields", f"{name}: {column}")
-            for name, column in result.order_fields.items()
-            if column
-        ]
-        statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
-        observed += enumeration("orders.order_status", statuses)
+        observed = _observations(build, result, read)
         if self._erp_file is not None:
             observed.append((ops.ERP_FILE, self._erp_file.name))
         ops.record_observations(build, run_id, at, observed)
         ops.record_reconciled_reads(build, run_id)
         return result
+
+
+def _check_ids(build: duckdb.DuckDBPyConnection) -> None:
+    """Each id is of one row. Raises BridgeError."""
+    for name in LISTS:
+        if ids := build.execute(_NOT_UNIQUE.format(table=name)).fetchall():
+            raise BridgeError(
+                f"raw.{name}: {len(ids)} ids are of several rows, which no pull writes",
+                f"Keep one row of each, with DuckDB: {_KEEP_ONE.format(table=name)}",
+            )
+
+
+def _build_entities(inputs: StepInputs, result: ReconcileResult) -> dict[str, ReadDates]:
+    """Makes the table of each entity. Returns how dates were read, by entity."""
+    findings = inputs.findings
+    read: dict[str, ReadDates] = {}
+    for name, step in STEPS.items():
+        steps.info("reconciling %s", name, extra={"phase": "reconcile"})
+        found_before = findings.count, findings.errors
+        if name in LISTS:
+            no_ids = constant(None, pd.RangeIndex(inputs.parts.blank_rows(name)))
+            findings.add(rule_findings(name, "id_missing", no_ids))
+        entity = step(inputs)
+        _record_entity(inputs, result, name, entity, found_before)
+        result.order_fields |= entity.order_fields
+        result.proposed |= entity.proposed
+        result.left_revenue += entity.left_revenue
+        if entity.dates is not None:
+            read[name] = entity.dates
+        del entity  # its rows are in the build: they need not be held while the next step works
+    return read
+
+
+def _observations(
+    build: duckdb.DuckDBPyConnection, result: ReconcileResult, read: Mapping[str, ReadDates]
+) -> list[tuple[str, str]]:
+    """What was seen of what the interface leaves open."""
+    dates = [("date_format", f"{name}: {one.form}") for name, one in read.items()]
+    fields = [
+        ("order_fields", f"{name}: {column}")
+        for name, column in result.order_fields.items()
+        if column
+    ]
+    statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
+    return [*dates, *fields, *enumeration("orders.order_status", statuses)]
 
 
 def _start_again(build: duckdb.DuckDBPyConnection, settings: Mapping[str, object]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
@@ -95,10 +95,7 @@ def time_chart(
     sums = defaultdict[int, Decimal](Decimal)
     for day in sorted(shown):
         sums[number_of(day)] += shown[day]
-    highest, lowest = max(sums.values(), default=Decimal(0)), min(sums.values(), default=Decimal(0))
-    interval = _interval(max(highest, -lowest))
-    below = math.ceil(max(-lowest, Decimal(0)) / interval)
-    above = math.ceil(max(highest, Decimal(0)) / interval) if below else Y_STEPS
+    interval, y_labels = _y_axis(sums.values())
     bars = []
     for number, value in sums.items():
         if value:
@@ -107,18 +104,23 @@ def time_chart(
             name = texts("chart.so_far", period=name) if is_running else name
             steps = float(value / interval)
             bars.append(Bar(number - numbers[0], steps, f"{name}: {tooltip(value)}", is_running))
+    labelled = numbers[:: math.ceil(len(numbers) / MAX_X_LABELS)]
+    year_length = 5 if period == "day" else 0
+    x_labels = [(number - numbers[0], name_of(number)[year_length:]) for number in labelled]
     period_name = texts(f"period.{period}")
-    return TimeChart(
-        title(period_name),
-        len(numbers),
-        bars,
-        [
-            (number - numbers[0], name_of(number)[5 if period == "day" else 0 :])
-            for number in numbers[:: math.ceil(len(numbers) / MAX_X_LABELS)]
-        ],
-        [(n, _short(interval * n)) for n in range(-below, above + 1)],
-        period_name if any(bar.is_running for bar in bars) else "",
-    )
+    is_any_running = any(bar.is_running for bar in bars)
+    running_name = period_name if is_any_running else ""
+    return TimeChart(title(period_name), len(numbers), bars, x_labels, y_labels, running_name)
+
+
+def _y_axis(values: Collection[Decimal]) -> tuple[Decimal, list[tuple[int, str]]]:
+    """The interval of the axis, and its labels; below 0 only where a value is."""
+    highest = max(values, default=Decimal(0))
+    lowest = min(values, default=Decimal(0))
+    interval = _interval(max(highest, -lowest))
+    below = math.ceil(max(-lowest, Decimal(0)) / interval)
+    above = math.ceil(max(highest, Decimal(0)) / interval) if below else Y_STEPS
+    return interval, [(step, _short(interval * step)) for step in range(-below, above + 1)]
 
 
 def _interval(value: Decimal) -> Decimal:

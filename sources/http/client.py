@@ -484,28 +484,15 @@ class Client(AbstractContextManager["Client"]):
         page_limit: str | int | None = None,
     ) -> HttpError:
         """The error for a caller. To be raised outside of any `except` block, so that it has no context."""
-        is_read = verb == "GET"
-        is_key_proven = is_read and bool(self._paths_read)
-        asked_s = failure.retry_after_s or 0.0
-        is_asked_to_wait = is_read and asked_s > 0.0
-        kind: type[HttpError]
-        if failure.what == "contract":
-            kind = ContractBroken
-        elif is_read and (failure.what == TOO_MANY_REQUESTS or is_asked_to_wait):
-            kind = RateLimited
-        elif should_retry(failure, is_key_proven=is_key_proven):
-            kind = Unreachable
-        elif failure.what in ACCESS_STATUSES:
-            kind = AccessError
-        else:
-            kind = HttpRejected if isinstance(failure.what, int) else Unreachable
-        words, hint = failure.words, failure.hint
-        if is_asked_to_wait:
-            hint = f"The platform asks to wait {duration(asked_s)}. After that, {run_again()}"
-        elif page_limit is not None and isinstance(failure.what, int) and failure.what >= 500:
+        words = failure.words if attempts <= 1 else f"{failure.words}, after {attempts} attempts"
+        hint = failure.hint
+        is_server_error = isinstance(failure.what, int) and failure.what >= 500
+        if verb == "GET" and failure.retry_after_s:
+            wait = duration(failure.retry_after_s)
+            hint = f"The platform asks to wait {wait}. After that, {run_again()}"
+        elif page_limit is not None and is_server_error:
             hint = f"{hint} {self._smaller_pages(int(page_limit))}"
-        if attempts > 1:
-            words = f"{words}, after {attempts} attempts"
+        kind = self._error_class(failure, is_read=verb == "GET")
         return kind(
             words,
             hint,
@@ -518,6 +505,20 @@ class Client(AbstractContextManager["Client"]):
             request_id=failure.request_id,
             reason=failure.reason,
         )
+
+    def _error_class(self, failure: Failure, *, is_read: bool) -> type[HttpError]:
+        """The class of an error, by what the caller can do about it."""
+        is_asked_to_wait = failure.what == TOO_MANY_REQUESTS or bool(failure.retry_after_s)
+        is_key_proven = is_read and bool(self._paths_read)
+        if failure.what == "contract":
+            return ContractBroken
+        if is_read and is_asked_to_wait:
+            return RateLimited
+        if should_retry(failure, is_key_proven=is_key_proven):
+            return Unreachable
+        if failure.what in ACCESS_STATUSES:
+            return AccessError
+        return HttpRejected if isinstance(failure.what, int) else Unreachable
 
     def _smaller_pages(self, page_limit: int) -> str:
         """What to do where a platform fails at pages of this size."""

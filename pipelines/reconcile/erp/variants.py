@@ -7,6 +7,7 @@ same, or different. Without a file the table is empty; without a ledger every va
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,32 +77,42 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
     if files.variants is None:
         return None
     settings = legacy_settings()
-    added = increment_fields(settings.semantics)
     mapping = (
         load(files.variants_mapping, "variants", files.lookups)
         if files.variants_mapping is not None
         else None
     )
-    tables = [pa.schema(list(VARIANT_LINES.items())).empty_table()]
-    refused: list[int] = []
     inputs = open_inputs("variants", files.variants, mapping, semantics=settings.semantics)
     warn_of_layout(files.variants, inputs.table)
+    added = increment_fields(settings.semantics)
+    tables = [pa.schema(list(VARIANT_LINES.items())).empty_table()]
+    refused: list[int] = []
     for one in inputs:
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
         elif isinstance(one, ReadyInputs):
-            columns = {
-                name: texts
-                for name, texts in as_json("variants", one.columns).items()
-                if name not in added
-            }
-            names = [_IDS.get(name, name) for name in columns]
-            tables.append(
-                pa.table([pc.list_element(one.lines, 0), *columns.values()], ["_line", *names])
-            )
+            tables.append(_lines_without(added, one))
+    rows = from_arrow(pa.concat_tables(tables, promote_options="default"))
+    return ErpVariants(rows, _confirmed(settings.base_url), sorted(refused))
+
+
+def _lines_without(added: Set[str], ready: ReadyInputs) -> pa.Table:
+    """Lines of the file, without these fields."""
+    columns = {
+        name: texts
+        for name, texts in as_json("variants", ready.columns).items()
+        if name not in added
+    }
+    names = [_IDS.get(name, name) for name in columns]
+    lines = pc.list_element(ready.lines, 0)
+    return pa.table([lines, *columns.values()], ["_line", *names])
+
+
+def _confirmed(host: str) -> pd.DataFrame:
+    """The fields of variants that the ledger has sent: with the value last confirmed, or none while in doubt."""
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        values = ledger.confirmed(settings.base_url)
-        sent = sorted(ledger.doubtful(settings.base_url))
+        values = ledger.confirmed(host)
+        sent = sorted(ledger.doubtful(host))
     ids = pc.extract_regex(values["path"], _VARIANT)
     parts = {name: pc.struct_field(ids, name) for name in FIELD_KEY[:2]}
     columns = {name: parts[name] if name in parts else values[name] for name in CONFIRMED}
@@ -112,11 +123,10 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
         for path, name in sent
         if (found := re.fullmatch(_VARIANT, path))
     ]
-    if doubtful:
-        known = pd.concat([confirmed, frame(CONFIRMED, doubtful)])
-        confirmed = known.drop_duplicates(FIELD_KEY, ignore_index=True)
-    rows = from_arrow(pa.concat_tables(tables, promote_options="default"))
-    return ErpVariants(rows, confirmed, sorted(refused))
+    if not doubtful:
+        return confirmed
+    known = pd.concat([confirmed, frame(CONFIRMED, doubtful)])
+    return known.drop_duplicates(FIELD_KEY, ignore_index=True)
 
 
 def compare_variants(

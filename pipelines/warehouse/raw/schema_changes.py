@@ -126,7 +126,7 @@ def schema_changes(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> lis
     observed_before = {(resource, about) for resource, _, about in map(_parts, earlier)}
     changes = []
     for what, value, is_new in seen:
-        resource, subject, about = _parts(what)
+        resource, _, about = _parts(what)
         if not is_new or about not in _KINDS or value == "None":
             continue
         is_known = resource in earlier
@@ -136,16 +136,20 @@ def schema_changes(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> lis
             continue  # a list that was not observed before
         if about == _TYPE and what not in earlier:
             continue  # the type of a new field
-        if about in (FOUND, UNKNOWN):
-            name = _shown(value)
-            detail = ""
-        else:
-            name, detail = _shown(subject), _shown(value)
         previous = earlier[what] if about == _TYPE else ""
-        kind, words = _KINDS[about]
-        text = f"{resource}: {words.format(name=name, value=detail, previous=previous)}"
-        changes.append(SchemaChange(resource, kind, name, detail, previous, text))
+        changes.append(_change(what, value, previous))
     return changes
+
+
+def _change(what: str, value: str, previous: str) -> SchemaChange:
+    """A change in words: of a field that was found, the observed value is its name."""
+    resource, subject, about = _parts(what)
+    name, detail = _shown(subject), _shown(value)
+    if about in (FOUND, UNKNOWN):
+        name, detail = _shown(value), ""
+    kind, words = _KINDS[about]
+    text = f"{resource}: {words.format(name=name, value=detail, previous=previous)}"
+    return SchemaChange(resource, kind, name, detail, previous, text)
 
 
 def _shown(text: str) -> str:
