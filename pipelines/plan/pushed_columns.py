@@ -10,37 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import MappedColumn, Mapping, contested_columns, load, sample
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
+from orderbridge.pipelines.plan.pushed_plans import Planned, pushed_plans, read_planned
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import SourceTable
 from orderbridge.sources.kinds import KindName
-from orderbridge.sources.settings import own_path, project_file
+from orderbridge.sources.settings import project_file
 from orderbridge.sources.words import listed
-
-
-class _File(msgspec.Struct):
-    """A file that a plan names."""
-
-    path: str
-
-
-class _Planned(msgspec.Struct):
-    """What is needed of `plan.json`."""
-
-    plan_id: str
-    kind: str
-    input: _File
-    mapping: _File | None = None
-
-
-_PLANNED: Final = msgspec.json.Decoder(_Planned)
 
 
 class PushedColumns(NamedTuple):
@@ -59,24 +40,21 @@ class PushedColumns(NamedTuple):
 
 def pushed_columns(ledger: Ledger, host: str, kind: KindName) -> Iterator[PushedColumns]:
     """The columns of each such plan of a host and kind whose folder is there, the newest first."""
-    for plan_id, folder in ledger.pushed_plans(host, kind):
-        # of a project that was moved, the ledger has the former path
-        for place in (Path(folder), project_file(Path(folder).name)):
-            found = _columns_in(place, kind)
-            if found is not None and found.plan_id == plan_id:
-                yield found
-                break
+    found: set[str] = set()
+    for folder, planned in pushed_plans(ledger, host, kind):
+        columns = _columns_of(planned, folder, kind)
+        if columns is not None and planned.plan_id not in found:
+            found.add(planned.plan_id)
+            yield columns
 
 
-def _columns_in(folder: Path, kind: KindName) -> PushedColumns | None:
-    """The columns of the plan of a kind in a folder; None if there is none, or one with a mapping."""
+def _columns_of(planned: Planned, folder: Path, kind: KindName) -> PushedColumns | None:
+    """The columns of a plan of a kind; None if it is of another one, or has a mapping."""
+    if planned.kind != kind or planned.mapping is not None:
+        return None
     path = folder / MAPPING_FILE
-    with suppress(UsageError, OSError, msgspec.DecodeError):
-        planned = _PLANNED.decode(own_path(folder / MANIFEST_FILE).read_bytes())
-        if planned.kind == kind and planned.mapping is None:
-            return PushedColumns(
-                planned.plan_id, path, planned.input.path, load(path, kind).columns
-            )
+    with suppress(UsageError, OSError):
+        return PushedColumns(planned.plan_id, path, planned.input.path, load(path, kind).columns)
     return None
 
 
@@ -84,7 +62,9 @@ def mappings_with(ledger: Ledger, host: str, kind: KindName, column: MappedColum
     """The mappings of plans without one that have a column: of pushed plans, and of those in the project."""
     plans = [*pushed_columns(ledger, host, kind)]
     for manifest in project_file("").glob(f"plan-*/{MANIFEST_FILE}"):
-        if found := _columns_in(manifest.parent, kind):
+        planned = read_planned(manifest.parent)
+        found = _columns_of(planned, manifest.parent, kind) if planned is not None else None
+        if found is not None:
             plans.append(found)
     paths = [one.path.resolve() for one in plans if one.columns.get(column.name) == column]
     return list(dict.fromkeys(paths))

@@ -13,44 +13,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping
-from orderbridge.pipelines.plan.model import MANIFEST_FILE, file_sha256
+from orderbridge.pipelines.plan.model import file_sha256
+from orderbridge.pipelines.plan.pushed_plans import pushed_plans
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import RejectedRow
 from orderbridge.sources.kinds import KindName
-from orderbridge.sources.settings import own_path, project_file
 from orderbridge.sources.words import number
 
 _SHOWN: Final = 3
 """Lines that the plan names, each with its reason."""
-
-
-class _Format(msgspec.Struct, frozen=True):
-    """How the input of a plan was read."""
-
-    columns: tuple[str, ...] = ()
-
-
-class _Mapping(msgspec.Struct):
-    """The mapping file of a plan."""
-
-    sha256: str
-
-
-class _Planned(msgspec.Struct):
-    """What is needed of `plan.json`."""
-
-    plan_id: str
-    format: _Format = _Format()
-    mapping: _Mapping | None = None
-    checks_rows: bool = False
-
-
-_PLANNED: Final = msgspec.json.Decoder(_Planned)
 
 
 def is_checked_as_before(
@@ -64,24 +38,12 @@ def is_checked_as_before(
     options = mapping.read_options if mapping is not None else None
     columns = set(own_columns(open_input_table(file, options, mapping), mapping))
     path = mapping.path if mapping is not None else None
-    for planned in _pushed(ledger, host, kind):
+    for _, planned in pushed_plans(ledger, host, kind):
         if columns == set(planned.format.columns):
             before = planned.mapping.sha256 if planned.mapping is not None else None
             now = file_sha256(path) if path is not None else None
             return not planned.checks_rows and before == now
     return False
-
-
-def _pushed(ledger: Ledger, host: str, kind: KindName) -> Iterator[_Planned]:
-    """The manifests of pushed plans whose folder is there, the newest first."""
-    for plan_id, folder in ledger.pushed_plans(host, kind):
-        # of a project that was moved, the ledger has the former path
-        for place in (Path(folder), project_file(Path(folder).name)):
-            with suppress(UsageError, OSError, msgspec.DecodeError):
-                planned = _PLANNED.decode(own_path(place / MANIFEST_FILE).read_bytes())
-                if planned.plan_id == plan_id:
-                    yield planned
-                    break
 
 
 def note_of_unchecked(kind: KindName, file: Path, mapping: Mapping) -> str:

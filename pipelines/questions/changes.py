@@ -18,6 +18,8 @@ from orderbridge.pipelines.questions.model import (
     AskedQuestion,
     Given,
     GivenAnswer,
+    no_answer,
+    refuse_limits,
     unknown_question,
 )
 from orderbridge.pipelines.warehouse import failure
@@ -150,11 +152,11 @@ def _changes(
     answers: Sequence[GivenAnswer], given: Given
 ) -> tuple[AcceptedChanges, AcceptedChanges]:
     """The entries to add and to remove. Raises UsageError."""
-    if given.until is not None or given.up_to is not None:
-        raise UsageError(
-            "--until and --up-to are about findings, not about lists or sources",
-            "Leave them out. An answer counts for what is held back now, and for no later fall.",
-        )
+    refuse_limits(
+        given,
+        "lists or sources",
+        "An answer counts for what is held back now, and for no later fall.",
+    )
     asked = _asked()
     falls: list[AcceptedFall] = []
     sources: list[AcceptedSource] = []
@@ -202,7 +204,5 @@ def _withdrawn(questions: Sequence[str]) -> AcceptedChanges:
         answered.add(_SOURCE)
     for question in questions:
         if question not in answered:
-            raise UsageError(
-                f"{question} has no answer", "`orderbridge questions` lists what is asked."
-            )
+            raise no_answer(question)
     return AcceptedChanges(falls, sources)

@@ -12,8 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
-import msgspec
-
 from orderbridge.pipelines.import_file.mappings import allowed_lookups, kept_mappings
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.ledger.store import Ledger
@@ -28,6 +26,7 @@ from orderbridge.pipelines.mapping import (
 from orderbridge.pipelines.mapping.write import answer_column
 from orderbridge.pipelines.plan.model import MANIFEST_FILE
 from orderbridge.pipelines.plan.pushed_columns import mappings_with, newest_by_header
+from orderbridge.pipelines.plan.pushed_plans import read_planned
 from orderbridge.pipelines.questions.model import (
     AskedQuestion,
     Given,
@@ -52,19 +51,6 @@ _IGNORE: Final = "ignore"
 _EXAMPLES: Final = 3
 _SHOWN: Final = 30
 """Cells of a column that are shown, and characters of one."""
-
-
-class _File(msgspec.Struct):
-    """A file that a plan names."""
-
-    path: str
-
-
-class _Planned(msgspec.Struct):
-    """What is needed of `plan.json`."""
-
-    input: _File
-    mapping: _File | None
 
 
 class _Doubt(NamedTuple):
@@ -198,11 +184,10 @@ def _last_files(mappings: set[Path]) -> Iterator[tuple[Path, Path]]:
     for manifest in sorted(plans, key=lambda path: -path.stat().st_mtime_ns):
         if not left:
             return
-        with suppress(msgspec.DecodeError, OSError):
-            planned = msgspec.json.decode(manifest.read_bytes(), type=_Planned)
-            if planned.mapping is None:
-                continue
-            path = (find_root() / planned.mapping.path).resolve()
-            if path in left:
-                left.discard(path)
-                yield path, find_root() / planned.input.path
+        planned = read_planned(manifest.parent)
+        if planned is None or planned.mapping is None:
+            continue
+        path = (find_root() / planned.mapping.path).resolve()
+        if path in left:
+            left.discard(path)
+            yield path, find_root() / planned.input.path

@@ -11,7 +11,13 @@ from typing import Final, get_args
 
 import duckdb
 
-from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
+from orderbridge.pipelines.questions.model import (
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    no_answer,
+    refuse_limits,
+)
 from orderbridge.pipelines.warehouse.answers.accepted import SAFE_NAME
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.raw.field_kinds import (
@@ -71,11 +77,11 @@ class Kinds:
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
         """See `QuestionKind`."""
-        if given.until is not None or given.up_to is not None:
-            raise UsageError(
-                "--until and --up-to are about findings, not about kinds of fields",
-                "Leave them out. A kind holds until it is withdrawn: orderbridge answer QUESTION --withdraw",
-            )
+        refuse_limits(
+            given,
+            "kinds of fields",
+            "A kind holds until it is withdrawn: orderbridge answer QUESTION --withdraw",
+        )
         known = _known_fields()
         for one in answers:
             field = known.get(one.question)
@@ -86,9 +92,7 @@ class Kinds:
                 )
             resource, path = field
             if one.value is None and path not in declared_kinds(resource):
-                raise UsageError(
-                    f"{one.question} has no answer", "`orderbridge questions` lists what is asked."
-                )
+                raise no_answer(one.question)
             if one.value is not None and one.value not in _KINDS:
                 raise UsageError(
                     f"{one.value} is no kind of a field; the kinds are {', '.join(_KINDS)}",

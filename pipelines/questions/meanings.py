@@ -15,7 +15,13 @@ from typing import Final
 
 import duckdb
 
-from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer
+from orderbridge.pipelines.questions.model import (
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    no_answer,
+    refuse_limits,
+)
 from orderbridge.pipelines.questions.order_key import order_key_evidence
 from orderbridge.pipelines.questions.semantics import semantics_evidence
 from orderbridge.pipelines.reconcile.orders.lines import discount_columns
@@ -94,11 +100,11 @@ _WORDS: Final = {**OTHER_ANSWERS, LINE_QUESTIONS["quantity"]: (ONE,)}
 
 def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAnswer | None]:
     """The entries of the file; None for those that are withdrawn. Raises UsageError."""
-    if given.until is not None or given.up_to is not None:
-        raise UsageError(
-            "--until and --up-to are about findings, not about the meaning of values",
-            "Leave them out. An answer holds until it is withdrawn: orderbridge answer QUESTION --withdraw",
-        )
+    refuse_limits(
+        given,
+        "the meaning of values",
+        "An answer holds until it is withdrawn: orderbridge answer QUESTION --withdraw",
+    )
     known = {one.question: one for one in _last_run()[0]}
     withdrawn = {one.question for one in answers if one.value is None}
     stored = read_answers(
@@ -122,7 +128,7 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
     answered = answered_keys()
     for key, change in changes.items():
         if change is None and key not in answered:
-            raise UsageError(f"{key} has no answer", "`orderbridge questions` lists what is asked.")
+            raise no_answer(key)
     return changes
 
 

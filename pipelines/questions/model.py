@@ -86,6 +86,11 @@ def unknown_question(name: str, guess: str = "") -> UsageError:
     return UsageError(f"there is no question {name}", f"{guess} {hint}" if guess else hint)
 
 
+def no_answer(name: str) -> UsageError:
+    """The error for a withdrawal of an answer that nobody has given."""
+    return UsageError(f"{name} has no answer", "`orderbridge questions` lists what is asked.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenAnswer:
     """An answer that a person gives.
@@ -116,6 +121,16 @@ class Given:
     at: datetime
     until: date | None = None
     up_to: int | None = None
+
+
+def refuse_limits(given: Given, about: str, hint: str = "") -> None:
+    """Only what is accepted about findings ends by itself. Raises UsageError."""
+    if given.until is None and given.up_to is None:
+        return
+    raise UsageError(
+        f"--until and --up-to are about findings, not about {about}",
+        f"Leave them out. {hint}" if hint else "Leave them out.",
+    )
 
 
 class QuestionKind(Protocol):

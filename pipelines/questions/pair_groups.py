@@ -14,6 +14,7 @@ from orderbridge.pipelines.questions.model import (
     Given,
     GivenAnswer,
     answer_command,
+    refuse_limits,
     unknown_question,
 )
 from orderbridge.pipelines.questions.pairs import DECISIONS, grouped_pairs
@@ -39,10 +40,7 @@ class PairGroups:
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
         """See `QuestionKind`."""
-        if given.until is not None or given.up_to is not None:
-            raise UsageError(
-                "--until and --up-to are about findings, not about pairs", "Leave them out."
-            )
+        refuse_limits(given, "pairs")
         groups = {_question(reason) for reason in grouped_pairs()}
         for one in answers:
             if one.value is None:

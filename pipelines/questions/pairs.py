@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from orderbridge.pipelines.plan.alike import AlikePair, kept_pairs
-from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
+from orderbridge.pipelines.questions.model import (
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    answer_command,
+    no_answer,
+    refuse_limits,
+)
 from orderbridge.pipelines.warehouse.answers.reviews import (
     SEPARATOR,
     Decision,
@@ -64,17 +71,12 @@ class Pairs:
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
         """See `QuestionKind`."""
-        if given.until is not None or given.up_to is not None:
-            raise UsageError(
-                "--until and --up-to are about findings, not about pairs", "Leave them out."
-            )
+        refuse_limits(given, "pairs")
         reviewed = read_reviews()
         for one in answers:
             pair = pair_of(one.question)
             if one.value is None and pair not in reviewed:
-                raise UsageError(
-                    f"{one.question} has no answer", "`orderbridge questions` lists what is asked."
-                )
+                raise no_answer(one.question)
             if one.value is not None and one.value not in DECISIONS:
                 raise UsageError(
                     f"{one.value} is not an answer to {one.question}",

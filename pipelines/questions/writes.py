@@ -18,7 +18,13 @@ from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.resolutions import Answers
 from orderbridge.pipelines.push.settle import answer_writes
-from orderbridge.pipelines.questions.model import AskedQuestion, Given, GivenAnswer, answer_command
+from orderbridge.pipelines.questions.model import (
+    AskedQuestion,
+    Given,
+    GivenAnswer,
+    answer_command,
+    refuse_limits,
+)
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import ledger_path
 from orderbridge.sources.words import listed, number
@@ -53,10 +59,7 @@ class Writes:
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
         """See `QuestionKind`."""
-        if given.until is not None or given.up_to is not None:
-            raise UsageError(
-                "--until and --up-to are about findings, not about writes", "Leave them out."
-            )
+        refuse_limits(given, "writes")
         answer_writes(_by_plan(answers), is_check=True)
 
     def write(self, answers: Sequence[GivenAnswer], given: Given) -> str:
