@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import pandas as pd
 
@@ -160,35 +160,35 @@ class CustomerIndex:
             found = self._of_emails(self.emails()).match(email_key(values), name, "codes", counts)
             return replace(found, code_words="e-mail addresses of customers")
         ids_of = canonical_id(values)
-        by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
-        by_code = look_up(values, self.codes, "code")["customer_id"]
         is_shared = constant(False, values.index, BOOLEAN)
         if len(self.shared):
             is_shared = values.isin(self.shared)
-        ids = _number(by_id.notna(), counts)
-        codes = _number(by_code.notna() | is_shared, counts)
-        is_by_code = _is_by_code(name, ids, codes) if notation is None else notation == "codes"
-        named = values.where((by_code if is_by_code else by_id).notna() | (ids_of != _GUEST))
+        by_id = _reading(look_up(ids_of, self.ids, "customer_id"), counts)
+        by_code = _reading(look_up(values, self.codes, "code"), counts, is_shared)
+        is_by_code = (
+            _is_by_code(name, by_id.hits, by_code.hits) if notation is None else notation == "codes"
+        )
+        has_customer = (by_code if is_by_code else by_id).customer_id.notna()
+        named = values.where(has_customer | (ids_of != _GUEST))
         hits_min = MATCHED_SHARE_MIN * _number(named.notna(), counts)
         bare = 0
         is_said = notation == "codes" and not is_assumed
-        may_be_bare = notation is None and not is_by_code and ids < hits_min
+        may_be_bare = notation is None and not is_by_code and by_id.hits < hits_min
         if is_said or may_be_bare:
-            by_any_code = by_code.fillna(look_up(values, self.bare_codes, "code")["customer_id"])
-            all_codes = _number(by_any_code.notna() | is_shared, counts)
-            if is_said or hits_min <= all_codes:
+            of_bare = look_up(values, self.bare_codes, "code")
+            by_any_code = _reading(of_bare, counts, is_shared, first=by_code.customer_id)
+            if is_said or hits_min <= by_any_code.hits:
+                bare = by_any_code.hits - by_code.hits
                 by_code = by_any_code
-                bare = all_codes - codes
-                codes = all_codes
+        chosen, other = (by_code, by_id) if is_by_code else (by_id, by_code)
         is_expected = notation is not None or _names_a_kind(name) or bare > 0
-        customer_id, other_id = (by_code, by_id) if is_by_code else (by_id, by_code)
-        hits, others = (codes, ids) if is_by_code else (ids, codes)
-        is_open = hits < hits_min if is_expected else is_by_code
-        is_contradicted = is_open and 0 < hits_min <= others
+        is_open = chosen.hits < hits_min if is_expected else is_by_code
+        is_contradicted = is_open and 0 < hits_min <= other.hits
+        customer_id = chosen.customer_id
         is_unproven = (
             is_contradicted
             and notation is None
-            and not same_customers(customer_id, other_id, counts)
+            and not same_customers(customer_id, other.customer_id, counts)
         )
         if is_unproven:
             customer_id = customer_id.where(constant(False, values.index, BOOLEAN))
@@ -197,13 +197,42 @@ class CustomerIndex:
             named=named,
             customer_id=customer_id,
             is_ambiguous=is_shared & is_by_code,
-            ids=ids,
-            codes=codes,
+            ids=by_id.hits,
+            codes=by_code.hits,
             bare=bare,
             is_by_code=is_by_code,
             is_unproven=is_unproven,
             is_contradicted=is_contradicted,
         )
+
+
+class _Reading(NamedTuple):
+    """The customers that values refer to if they are ids, or codes.
+
+    Attributes:
+        customer_id: of each value.
+        hits: how many rows have such a value, of several customers too.
+    """
+
+    customer_id: Column[Any]
+    hits: int
+
+
+def _reading(
+    found: pd.DataFrame,
+    counts: Column[Any],
+    is_shared: Column[Any] | None = None,
+    *,
+    first: Column[Any] | None = None,
+) -> _Reading:
+    """The reading that a look-up gives. `is_shared`: also a hit; `first`: customers that go before those found."""
+    customer_id = found["customer_id"]
+    if first is not None:
+        customer_id = first.fillna(customer_id)
+    is_hit = customer_id.notna()
+    if is_shared is not None:
+        is_hit = is_hit | is_shared
+    return _Reading(customer_id, _number(is_hit, counts))
 
 
 def _bare_codes(codes: pd.DataFrame) -> pd.DataFrame:
