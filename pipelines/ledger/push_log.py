@@ -70,11 +70,11 @@ def update_push_log(
     build.execute("DELETE FROM ops.push_log")
     build.execute("INSERT INTO ops.push_log BY NAME FROM ledger_log")
     build.unregister("ledger_log")
+    seen: list[ops.Seen] = []
     for what, value, plan_id, *at in observed:
         for seconds in at:
-            ops.record_observations(
-                build, plan_id, datetime.fromtimestamp(seconds, UTC), [(what, value)]
-            )
+            seen.append(ops.Seen(what, value, plan_id, datetime.fromtimestamp(seconds, UTC)))
+    ops.record_seen(build, seen)
     return None
 
 

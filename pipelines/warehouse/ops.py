@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import duckdb
 
@@ -35,6 +35,15 @@ _LAST_READ: Final = """
     WHERE c.published AND c.verdict <> 'tail'
     QUALIFY row_number() OVER (PARTITION BY c.resource ORDER BY c.rowid DESC) = 1"""
 """By `rowid`, the order in which reads were recorded: times of a clock that was wrong once would stay the last."""
+
+
+class Seen(NamedTuple):
+    """A value that a run, or the push of a plan, saw of something that the interface does not show."""
+
+    what: str
+    value: str
+    run_id: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +216,29 @@ def record_observations(
     build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, observed: Iterable[tuple[str, str]]
 ) -> None:
     """What the interface does not show and this run saw: first and last run that saw it."""
-    pairs = sorted(set(observed))
+    record_seen(build, [Seen(what, value, run_id, at) for what, value in sorted(set(observed))])
+
+
+def record_seen(build: duckdb.DuckDBPyConnection, seen: Iterable[Seen]) -> None:
+    """What the interface does not show, in the order of time in which it was seen."""
+    first: dict[tuple[str, str], Seen] = {}
+    last: dict[tuple[str, str], Seen] = {}
+    for one in seen:
+        first.setdefault((one.what, one.value), one)
+        last[one.what, one.value] = one
     build.execute(
-        """INSERT INTO ops.observations SELECT unnest($whats), unnest($values), $run, $at, $run, $at
-        ON CONFLICT DO UPDATE SET first_seen_at = least(first_seen_at, excluded.last_seen_at),
+        """INSERT INTO ops.observations
+        SELECT unnest($whats), unnest($values), unnest($first_runs), unnest($first_at), unnest($last_runs),
+            unnest($last_at)
+        ON CONFLICT DO UPDATE SET first_seen_at = least(first_seen_at, excluded.first_seen_at),
             last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at""",
         {
-            "whats": [what for what, _ in pairs],
-            "values": [value for _, value in pairs],
-            "run": run_id,
-            "at": at,
+            "whats": [what for what, _ in first],
+            "values": [value for _, value in first],
+            "first_runs": [one.run_id for one in first.values()],
+            "first_at": [one.at for one in first.values()],
+            "last_runs": [last[key].run_id for key in first],
+            "last_at": [last[key].at for key in first],
         },
     )
 
