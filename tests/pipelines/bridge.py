@@ -28,7 +28,8 @@ from unittest import mock
 import duckdb
 import pytest
 
-import tests.fast_dlt  # noqa: F401 # makes dlt faster
+import tests.fast_dlt  # makes dlt faster
+import tests.fast_duckdb  # noqa: F401 # makes DuckDB faster
 from orderbridge.pipelines.cli.main import main
 from orderbridge.pipelines.cli.process import STOP, Stop, prepare_environment
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
