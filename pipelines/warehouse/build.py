@@ -328,6 +328,8 @@ class Build:
                 move_file(self.file, self.path)
             finally:
                 self.is_published = not self.file.exists()
+        if not self._copied or (str(self.path), *self._copied) in _CHECKED:
+            _CHECKED.add((str(self.path), *file_version(self.path)))  # what was added is ours
 
     def clear(self, resumable: Collection[str] | None = None) -> None:
         """Removes the files of this run, and the spools of lists that are not resumable; None: all are."""

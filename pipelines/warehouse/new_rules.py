@@ -13,6 +13,7 @@ from typing import Final
 
 import duckdb
 
+from orderbridge.pipelines.warehouse.sql import execute_each
 from orderbridge.transforms.rules import OWN_CHECK, RULES
 
 _MATCH: Final = "reconciled.erp_customers"
@@ -100,11 +101,13 @@ def _record_first(
         own = (name for name in found if name.partition(".")[2].startswith(OWN_CHECK))
         unknown = {**unknown, **dict.fromkeys(own, unknown[_CHECKS])}
     found -= set(_severities(build, _LAST_FOUND))
+    recorded: list[dict[str, object]] = []
     for name, since in unknown.items():
         is_now, is_before = checked.get(_MATCH if name in _OF_MATCH else _ALWAYS, (False, False))
         if is_now:
             row = {"rule": name, "since": since, "is_info": is_before and name in found}
-            build.execute(_RECORD, {**row, "run": run["run"]})
+            recorded.append({**row, "run": run["run"]})
+    execute_each(build, _RECORD, recorded)
 
 
 def _severities(build: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str]:

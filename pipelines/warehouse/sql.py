@@ -24,6 +24,14 @@ def table_names(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]
     return [name for (name,) in connection.execute(sql, [schema]).fetchall()]
 
 
+def execute_each(
+    connection: duckdb.DuckDBPyConnection, sql: str, rows: list[dict[str, object]]
+) -> None:
+    """Executes a statement once for each row of parameters; it is planned once, which takes most of the time."""
+    if rows:  # DuckDB refuses none
+        connection.executemany(sql, rows)
+
+
 def change_settings(
     connection: duckdb.DuckDBPyConnection, settings: Mapping[str, object]
 ) -> dict[str, object]:

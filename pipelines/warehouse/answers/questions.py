@@ -17,7 +17,7 @@ import msgspec
 
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.answers.accepted import Accepted
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, execute_each, sql_name, table_names
 from orderbridge.sources import __version__
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.orders.amount_unit import CENTS, UNIT, UNITS
@@ -102,14 +102,18 @@ class RunQuestions:
         asked_ids = {one.id for one in asked}
         remembered: dict[str, Answer | None] = dict(self.assumptions)
         remembered.update({one.id: self._assumption(one, at) for one in self.decided})
+        rows: list[dict[str, object]] = []
         for key, answer in remembered.items():
             seen = (run_id, at) if key in asked_ids else (None, None)
-            build.execute(_RECORD, _remembered_row(key, answer, *seen))
+            rows.append(_remembered_row(key, answer, *seen))
+        execute_each(build, _RECORD, rows)
         build.execute(_MEANINGS)
+        meanings: list[dict[str, object]] = []
         for one in self.decided:
             evidence = msgspec.json.encode(one.evidence).decode()
             row = {"question": one.id, "state": one.state, "value": one.value}
-            build.execute(_MEANING, {**row, "reason": one.reason, "evidence": evidence})
+            meanings.append({**row, "reason": one.reason, "evidence": evidence})
+        execute_each(build, _MEANING, meanings)
         return [] if self._is_first else [one for one in asked if one.id not in known]
 
     def _assumption(self, decided: Question, at: datetime) -> Answer | None:

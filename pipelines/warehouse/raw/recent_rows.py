@@ -300,6 +300,8 @@ class RecentRows:
             for batch, place in stored.keys() | records.keys()
             if stored.get((batch, place)) != records.get((batch, place))
         }
+        if not changed:
+            return
         self.build.execute(_DELETE, {**key, "batches": sorted(changed)})
         places = [place for place in records if place[0] in changed]
         shares = [records[place] for place in places]
