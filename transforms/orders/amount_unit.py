@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -68,32 +68,55 @@ def unit_question(
     if not len(given) and (answer is None or answer.is_assumption):
         return None
     are_whole = _are_whole(given) and _are_whole(prices)
-    shown, words = _shown_unit(total, holding)
-    doubt = ""
-    if are_whole and shown != CENTS:
-        doubt = _looks_like_cents(given, currencies)
-    if doubt:
-        proposal = UNITS if len(given) < _ORDERS_MIN else None
-        evidence = {CENTS: doubt}
-    else:
-        is_usual = answer is None or answer.value == UNITS
-        proposal = shown or (UNITS if is_usual else None)
-        evidence = {shown or UNITS: words}
+    doubt = _looks_like_cents(given, currencies) if are_whole else ""
+    shown = _shown_unit(total, holding, doubt, len(given))
+    if not shown.words and answer is not None and answer.value == CENTS:
+        shown = _Shown(None, UNITS, "")
     against = "" if answer is None else _against(total, holding, answer, are_whole=are_whole)
-    choices = _choices(proposal, evidence, answer, against)
-    is_proven = not doubt and (proposal == UNITS or _is_named(total))
-    return question(Evidence(UNIT, choices, proposal, is_proven, reason=doubt, about=total), answer)
+    evidence = Evidence(
+        UNIT,
+        _choices(shown, answer, against),
+        shown.proposal,
+        shown.is_proven,
+        reason=doubt,
+        about=total,
+    )
+    return question(evidence, answer)
 
 
-def _shown_unit(total: str, holding: Holding | None) -> tuple[str | None, str]:
-    """The unit that the name of the column or the lines show, and by what; None: neither shows it."""
+class _Shown(NamedTuple):
+    """What shows the unit of the totals.
+
+    Attributes:
+        proposal: the unit; None: nothing is decisive.
+        unit: what the words speak for.
+        words: by what it is shown; empty: by nothing.
+        is_proven: there is no other choice.
+    """
+
+    proposal: str | None
+    unit: str
+    words: str
+    is_proven: bool = False
+
+
+def _shown_unit(total: str, holding: Holding | None, doubt: str, count: int) -> _Shown:
+    """The unit that the name of the column shows, else the lines, else the values: the first that says it.
+
+    Args:
+        total: the column.
+        holding: what it holds, as the lines show it.
+        doubt: why its values may be in cents.
+        count: how many values there are.
+    """
     if _is_named(total):
-        return CENTS, f"the name of {total} says so"
+        return _Shown(CENTS, CENTS, f"the name of {total} says so", is_proven=True)
     if holding == "cents":
-        return CENTS, f"{total} is a hundred times what the lines come to"
-    if holding == "amount":
-        return UNITS, f"{total} is about what the lines come to"
-    return None, ""
+        return _Shown(CENTS, CENTS, f"{total} is a hundred times what the lines come to")
+    if doubt:
+        return _Shown(UNITS if count < _ORDERS_MIN else None, CENTS, doubt)
+    words = f"{total} is about what the lines come to" if holding == "amount" else ""
+    return _Shown(UNITS, UNITS, words, is_proven=True)
 
 
 def _is_named(total: str) -> bool:
@@ -101,14 +124,12 @@ def _is_named(total: str) -> bool:
     return _OF_CENTS.search(total) is not None
 
 
-def _choices(
-    proposal: str | None, evidence: Mapping[str, str], answer: Answer | None, against: str
-) -> tuple[Choice, ...]:
+def _choices(shown: _Shown, answer: Answer | None, against: str) -> tuple[Choice, ...]:
     """The two units, the proposed one first: with what shows each, and what contradicts the answer."""
     choices: list[Choice] = []
-    for value in (CENTS, UNITS) if proposal == CENTS else (UNITS, CENTS):
+    for value in (CENTS, UNITS) if shown.proposal == CENTS else (UNITS, CENTS):
         is_answer = answer is not None and value == answer.value
-        words = evidence.get(value, "")
+        words = shown.words if value == shown.unit else ""
         choices.append(Choice(value, words, against=against if is_answer else ""))
     return tuple(choices)
 
