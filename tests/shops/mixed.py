@@ -557,8 +557,11 @@ def _lines(
 
 
 def _others(mixed: Mixed) -> tuple[Part, str]:
-    """Fields that are none of these: a region, the seller, a currency, which stands beside; empty: there is none."""
-    currency = mixed.one("currency", "none", "PEN", "EUR").replace("none", "")
+    """Fields that are none of these: a region, the seller, a currency, which stands beside; empty: there is none.
+
+    What the buyer saw, with a rate, is no currency of the total.
+    """
+    currency = mixed.one("currency", "none", "PEN", "EUR", "seen").replace("none", "")
 
     def write(bought: Purchase) -> Row:
         row: Row = {
@@ -566,6 +569,12 @@ def _others(mixed: Mixed) -> tuple[Part, str]:
             "user_id": bought.n % 4 + 1,
             "address": {"state": ("LIM", "CUS")[bought.n % 2], "city": "Lima"},
         }
+        if currency == "seen":
+            seen = {"currency": "PEN", "currency_rate": "1.0000"}
+            abroad = {"currency": "USD", "currency_rate": "3.7512"}
+            return row | (abroad if bought.n % 9 == 4 else seen)
         return row | ({"currency": currency} if currency else {})
 
+    if currency == "seen":
+        return Part(write, {"order_currency": "none"}), ""
     return Part(write, {"order_currency": "currency"} if currency else {}), currency
