@@ -31,9 +31,7 @@ PACKAGES = ("sources", "transforms", "pipelines", "sandbox")
 generate = SimpleNamespace(**runpy.run_path(str(CHECKOUT / "docs/generate.py")))
 
 
-def test_the_generated_pages_are_what_make_docs_writes_and_have_each_rule_setting_command_and_table() -> (
-    None
-):
+def test_generated_pages_are_what_make_docs_writes_and_nothing_is_left_out() -> None:
     pages = dict(generate.pages())
     for name, text in pages.items():
         assert (CHECKOUT / name).read_text("utf-8") == text, f"{name}: run `make docs`"
@@ -109,7 +107,7 @@ def documented() -> list[tuple[str, tuple[str, ...]]]:
     )
 
 
-def test_command_lines_that_are_written_somewhere_are_taken_and_each_command_has_one() -> None:
+def test_command_lines_in_the_docs_are_accepted_and_each_command_has_one() -> None:
     group = click.Context(orderbridge, **orderbridge.context_settings)
     written = documented()
     assert {arguments[0] for where, arguments in written if where.endswith(".md")} >= set(
@@ -150,9 +148,7 @@ def test_files_and_names_that_the_pages_for_contributors_give_exist() -> None:
         assert is_name or name in names | {"nav"} or (CHECKOUT / name).exists(), name
 
 
-def test_every_page_of_the_docs_is_in_the_navigation_and_linked_and_every_link_leads_somewhere() -> (
-    None
-):
+def test_every_page_is_in_the_navigation_and_linked_and_every_link_leads_somewhere() -> None:
     docs, linked = CHECKOUT / "docs", set()
     for page in [*CHECKOUT.glob("*.md"), *docs.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text("utf-8")):

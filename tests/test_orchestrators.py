@@ -106,7 +106,7 @@ print(">>" + json.dumps([request.partition_key for request in requests]))
 """
 
 
-def test_dagster_materializes_each_organization_and_does_not_repeat_what_cannot_succeed(
+def test_dagster_runs_each_organization_and_repeats_nothing_that_cannot_succeed(
     tmp_path: Path, projects: Path
 ) -> None:
     python = python_with("dagster")
@@ -237,7 +237,7 @@ def test_containers_name_what_is_there() -> None:
     )
 
 
-def test_the_desk_of_the_container_is_published_on_the_loopback_of_this_machine_alone() -> None:
+def test_the_desk_of_the_container_is_published_on_loopback_alone() -> None:
     services = yaml.safe_load((EXAMPLES / "compose.yml").read_text("utf-8"))["services"]
     ports = {name: of.get("ports", []) for name, of in services.items()}
     assert {name for name, of in ports.items() if of} == {"desk"}

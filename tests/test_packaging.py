@@ -56,7 +56,7 @@ def test_a_former_name_of_a_package_says_the_new_one(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     not (CHECKOUT / ".git").exists() or shutil.which("git") is None, reason="no checkout of git"
 )
-def test_no_tracked_file_names_a_registry_or_installs_by_a_name_that_is_not_registered() -> None:
+def test_no_tracked_file_names_a_registry_or_installs_an_unregistered_name() -> None:
     """Whoever registers `orderbridge` there would run code on the machines of our users."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, check=True, text=True
@@ -335,7 +335,7 @@ def test_make_test_runs_each_check() -> None:
     assert {*checks, f".ci/smoke {python}", "/nowhere/bin/lint-imports --no-logo"} <= commands
 
 
-def test_ci_runs_what_needs_an_environment_of_its_own_every_night_and_skips_nothing_there() -> None:
+def test_ci_runs_what_needs_its_own_environment_every_night_without_skips() -> None:
     workflow = yaml.safe_load((CHECKOUT / ".github/workflows/ci.yml").read_text("utf-8"))
     optional = workflow["jobs"]["optional"]
     assert optional["if"] == "github.event_name == 'schedule'"

@@ -155,7 +155,7 @@ def organizations(tmp_path: Path, *names: str) -> list[str]:
     return ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *command]
 
 
-def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_other(
+def test_a_night_of_organizations_is_one_summary_and_one_failure_stops_no_other(
     tmp_path: Path,
 ) -> None:
     names = ("a", "b", "c-bad", "d", "e-shy", "f-part", "g-copy", "h-full", "i-deaf", "torn")
@@ -184,7 +184,7 @@ def test_a_night_of_many_organizations_is_one_summary_and_one_failure_stops_no_o
     ]
 
 
-def test_the_command_of_a_night_goes_after_two_dashes_and_a_quiet_one_prints_problems_alone(
+def test_the_command_of_a_night_follows_two_dashes_and_quiet_prints_problems_alone(
     tmp_path: Path,
 ) -> None:
     night = organizations(tmp_path, "a")
@@ -332,7 +332,7 @@ def test_the_mail_of_a_night_begins_with_what_happened_and_a_command_that_works(
         assert made.command("run").code == 0
 
 
-def test_a_night_mails_what_orderbridge_said_of_its_failure_and_nothing_of_earlier_ones(
+def test_a_night_mails_the_words_of_its_failure_and_nothing_of_earlier_ones(
     tmp_path: Path,
 ) -> None:
     words, lost = (
@@ -368,7 +368,7 @@ def test_a_night_that_is_stopped_while_it_writes_the_report_ends_with_143(tmp_pa
 
 
 @pytest.mark.parametrize("script", ["nightly.sh", "import.sh x f"])
-def test_a_signal_to_a_schedule_stops_its_command_and_a_killed_one_has_no_error_of_an_earlier_night(
+def test_a_signal_stops_the_command_and_a_killed_one_has_no_error_of_another_night(
     tmp_path: Path, script: str
 ) -> None:
     env = on_path(
@@ -539,7 +539,7 @@ def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(
     assert len(list((drop / "done").iterdir())) == 2 - bool(ends_with)
 
 
-def test_an_import_of_no_file_is_named_and_the_schedules_of_the_page_import_what_they_name(
+def test_an_import_of_no_file_is_named_and_the_page_imports_what_it_names(
     tmp_path: Path,
 ) -> None:
     environment = on_path(tmp_path, "")

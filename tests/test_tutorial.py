@@ -91,7 +91,7 @@ def test_the_tutorial_of_a_night_publishes_asks_and_uses_the_answer(tmp_path: Pa
         assert seen_by_git(folder, env) == [".dlt/answers.toml", ".gitignore"]
 
 
-def test_the_tutorial_of_an_import_creates_each_customer_once_and_git_sees_nothing_private(
+def test_the_import_tutorial_creates_each_customer_once_and_git_sees_no_secret(
     tmp_path: Path,
 ) -> None:
     folder, env = tmp_path / "project", environment(tmp_path)

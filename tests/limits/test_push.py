@@ -153,7 +153,7 @@ def killed(at: Place, plan: Path) -> None:
         at.push(plan, PushOptions(agreed=True, settle_s=SETTLE_S))
 
 
-def test_what_a_killed_push_left_settles_after_its_intent_its_request_and_the_settle_time(
+def test_what_a_killed_push_left_settles_after_intent_request_and_settle_time(
     at: Place,
 ) -> None:
     """A request may leave as late as its intent allows, take as long as its deadline, and arrive later still."""

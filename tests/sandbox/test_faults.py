@@ -131,9 +131,7 @@ def test_the_truth_knows_of_each_record_that_drifts() -> None:
             assert state.always(resource) <= set(state.ids(resource)) < state.ever(resource)
 
 
-def test_rows_come_twice_in_another_order_or_with_a_field_of_another_type_and_keep_their_ids() -> (
-    None
-):
+def test_rows_come_twice_reordered_or_with_another_type_and_keep_their_ids() -> None:
     with talking() as (sandbox, client):
         true = sandbox.state.records("customers")
 

@@ -42,9 +42,7 @@ def test_a_few_days_of_nightly_imports_leave_the_platform_as_the_erp_is() -> Non
         assert any(outcome.counts[name] for outcome in outcomes), outcomes
 
 
-def test_orders_whose_fields_drift_are_the_tables_of_each_night_and_every_loss_is_announced() -> (
-    None
-):
+def test_drifting_orders_are_the_tables_of_each_night_and_every_loss_is_announced() -> None:
     outcome = nights_seed(45, 5)
     assert outcome.problems == []
     assert (

@@ -163,7 +163,7 @@ def test_numbers_in_floating_point_are_decimals_unless_version_0_3_made_them_tex
         assert numbers == [(Decimal(str(one)).quantize(Decimal("1e-9")), one) for one in every]
 
 
-def test_a_list_that_version_0_3_kept_as_an_object_has_its_child_table_from_the_next_run_on(
+def test_a_list_that_0_3_kept_as_an_object_has_a_child_table_from_the_next_run(
     tmp_path: Path, platform: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     pipe = pipeline(tmp_path)

@@ -35,7 +35,7 @@ def test_examples_are_the_same_in_whatever_order_threads_group_the_rows(step: in
     assert evidence.proposal == "customer_id"
 
 
-def test_codes_without_their_zeros_put_ids_in_doubt_and_are_codes_where_a_person_says_so() -> None:
+def test_codes_without_zeros_put_ids_in_doubt_and_are_codes_if_a_person_says_so() -> None:
     """Of 60 customers, the code of each is its id and 20 with zeros in front: `21` may be two of them."""
     ids = [str(n) for n in range(1, 61)]
     codes = [f"{n + 20:05d}" for n in range(1, 61)]

@@ -10,9 +10,7 @@ from orderbridge.transforms.values.keys import canonical_id, fold_case
 from tests.transforms.rows import values
 
 
-def test_ids_of_both_families_have_one_form_codes_keep_their_zeros_and_case_is_folded_beyond_ascii() -> (
-    None
-):
+def test_ids_have_one_form_codes_keep_their_zeros_and_case_folds_beyond_ascii() -> None:
     ids = pa.array(["1", "1.0", " 1 ", "1.50", "01", "a.0", "", None])
     assert array(canonical_id(column(ids))).to_pylist() == [
         "1",

@@ -186,7 +186,7 @@ def test_a_pinned_column_is_kept(
     ]
 
 
-def test_a_column_with_few_values_is_not_chosen_but_kept_with_an_error_where_it_is_pinned() -> None:
+def test_a_column_with_few_values_is_not_chosen_but_an_error_where_it_is_pinned() -> None:
     for columns, chosen in (("id: buyer_id customer_id", "customer_id"), ("id: buyer_id", None)):
         rows = with_values(columns, buyer_id=range(20))
         assert choose_fields(rows, CUSTOMERS).fields.customer_id == chosen
@@ -224,9 +224,7 @@ def test_cancelled_orders_that_cannot_be_recognized_are_found() -> None:
         assert details(choice, "cancelled_unknown") == [f"order_status: {one}" for one in found]
 
 
-def test_totals_that_are_missing_or_unlike_their_lines_or_another_column_are_found_where_nearly_all_are_right() -> (
-    None
-):
+def test_totals_missing_or_unlike_lines_or_a_column_are_found_if_most_are_right() -> None:
     for missing, unlike, rule in (
         (0, 0, ""),
         (0, 6, "lines_differ"),
@@ -278,9 +276,7 @@ def test_totals_before_and_after_refunds_are_a_question_however_few_were_refunde
         assert (asked.state, asked.value) == (expected, "total_price")
 
 
-def test_totals_in_hundredths_are_compared_with_their_lines_as_amounts_and_are_so_without_lines_from_then_on() -> (
-    None
-):
+def test_totals_in_hundredths_are_proven_by_lines_and_stay_so_without_them() -> None:
     rows = orders("id: total amount")
     lines = frame(
         {"order_id": TEXT, "quantity": BIGINT, "price": pa.float64()},
@@ -377,7 +373,7 @@ def test_the_currency_beside_the_total_is_preferred_and_that_of_the_buyer_is_ask
     assert choose_fields(unknown, CUSTOMERS).fields.currency is None
 
 
-def test_a_rate_other_than_1_beside_the_currency_is_a_question_and_one_currency_an_answer() -> None:
+def test_a_rate_beside_the_currency_is_a_question_and_one_currency_an_answer() -> None:
     rows = orders("money: total; text: currency_value; currency: currency_code")
     id_of = FIELD_QUESTIONS["currency"]
 
@@ -457,9 +453,7 @@ def test_names_of_more_systems_and_languages_are_proposed(name: str, field: str)
     assert choice.fields.columns() == {field: name}
 
 
-def test_orders_that_are_no_longer_listed_prove_a_notation_and_do_not_decide_which_column_is_chosen() -> (
-    None
-):
+def test_orders_no_longer_listed_prove_a_notation_and_do_not_choose_a_column() -> None:
     def with_missing(rows: pd.DataFrame) -> pd.DataFrame:
         gone = [datetime(2026, 1, 1, tzinfo=UTC) if n < COUNT // 2 else None for n in NUMBERS]
         return rows.assign(

@@ -206,9 +206,7 @@ READINGS: list[
 ]
 
 
-def test_a_column_of_customers_is_read_as_its_name_and_values_prove_or_the_last_run_did_or_not_at_all() -> (
-    None
-):
+def test_a_column_of_customers_is_read_as_name_values_or_the_last_run_prove() -> None:
     for (name, known, pinned, customer, notation, rule), is_set in product(READINGS, (False, True)):
         numbers = column(pa.array([str(n) for n in range(1, len(known) + 1)]))
         answer = None
@@ -588,7 +586,7 @@ def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date() ->
     assert ordered["last_ordered_at"].notna().tolist() == [any(times) for times, _ in cases]
 
 
-def test_sums_of_the_largest_amounts_do_not_overflow_and_revenue_by_currency_is_json() -> None:
+def test_sums_of_the_largest_amounts_do_not_overflow_and_revenue_is_json() -> None:
     largest = "9" * 20 + "." + "9" * 9
     result = made(
         *[(1, None, largest, "paid", "PEN")] * 5, (1, None, "1" + "0" * 20, "paid", "PEN")
@@ -608,9 +606,7 @@ def lines(*rows: tuple[Any, ...], **kinds: pa.DataType) -> pd.DataFrame:
     return frame(schema, [dict(zip(schema, row, strict=False)) for row in rows])
 
 
-def test_lines_have_customer_date_and_currency_of_their_order_and_their_own_columns_next_to_ours() -> (
-    None
-):
+def test_lines_have_customer_date_and_currency_of_their_order_beside_own_columns() -> None:
     own = {
         "sku": TEXT,
         "quantity": BIGINT,

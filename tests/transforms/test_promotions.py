@@ -141,7 +141,7 @@ def test_uses_are_counted_down_to_zero() -> None:
     assert values(made, "remaining_uses") == [left for *_, left in uses]
 
 
-def test_the_ends_prove_the_form_of_the_starts_and_without_a_proof_there_is_one_finding() -> None:
+def test_the_ends_prove_the_form_of_the_starts_and_without_proof_is_one_finding() -> None:
     made, _ = reconciled(start("01/02/2026", expiration_date="28/02/2026"))
     assert made["starts_at"].tolist() == [pd.Timestamp("2026-02-01", tz="UTC")]
     made, findings = reconciled(*[start("01/02/2026", expiration_date="01/03/2026")] * 3)

@@ -137,7 +137,7 @@ def test_a_time_zone_is_assumed_and_the_question_says_what_it_counts_for() -> No
         assert words in found.evidence.choices[0].evidence
 
 
-def test_a_country_is_proposed_by_the_phones_that_have_a_code_and_never_used_unconfirmed() -> None:
+def test_a_country_is_proposed_by_phones_with_a_code_and_never_used_unconfirmed() -> None:
     assert country_question({"511": 30}, 0, None) is None
     found = country_question({"511": 30, "349": 2}, 500, None)
     assert found is not None
@@ -149,9 +149,7 @@ def test_a_country_is_proposed_by_the_phones_that_have_a_code_and_never_used_unc
     assert few.evidence.proposal is None
 
 
-def test_how_customers_log_in_is_proposed_where_they_have_what_one_way_needs_and_not_the_other() -> (
-    None
-):
+def test_a_login_is_proposed_where_customers_have_what_it_needs_and_not_the_other() -> None:
     def asked(emails: int, codes: int, answer: Answer | None = None) -> Question:
         logins = {"email": Share(emails, 100), "code": Share(codes, 100)}
         found = login_question(logins, answer)
@@ -187,9 +185,7 @@ def night(rows: pd.DataFrame, share: Share | None = None, **options: Any) -> Que
     return asked(choose_fields(rows, CUSTOMERS, answered=answered, **options))
 
 
-def test_an_answer_is_contradicted_by_the_rows_since_and_not_by_drift_or_what_was_so_before() -> (
-    None
-):
+def test_an_answer_is_contradicted_by_rows_since_and_not_by_drift_or_earlier_ones() -> None:
     """Of 60 orders: the last 20 are new, and lose their total; nothing else is contradicted."""
     rows = seen(orders("money: total"), new=20)
     is_new = rows.index >= COUNT - 20
@@ -203,9 +199,7 @@ def test_an_answer_is_contradicted_by_the_rows_since_and_not_by_drift_or_what_wa
     assert broken.reason == "total is kept, but 0 of 20 new orders have a value"
 
 
-def test_one_column_that_fits_is_proven_and_several_are_a_question_with_the_evidence_of_each() -> (
-    None
-):
+def test_one_column_that_fits_is_proven_and_several_are_a_question_with_evidence() -> None:
     alone = choose_fields(orders("id: customer_id; money: total; currency: currency"), CUSTOMERS)
     assert {one.state for one in alone.questions} == {"proven", "open"}
     assert asked(alone, "ordered_at").state == "open"

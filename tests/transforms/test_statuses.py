@@ -138,7 +138,7 @@ def test_what_an_older_version_counted_stays_a_sale_unless_its_words_say_otherwi
     }
 
 
-def test_what_an_older_version_took_for_cancelled_stays_so_unless_its_words_say_more() -> None:
+def test_what_an_older_version_took_for_cancelled_stays_unless_words_say_more() -> None:
     """It left out what is partly given back, or is yet to be: revenue does not grow without a word."""
     lost = ("Reembolso parcial", "awaiting refund", "cancelled", "returned")
     others = ("paid", "7")

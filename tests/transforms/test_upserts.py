@@ -40,7 +40,7 @@ def decided(
     return " ".join(f"{name}={key}" if key else name for name, key in rows), values(differences)
 
 
-def test_equal_rows_merge_and_contradictions_are_all_refused_and_name_a_row_that_differs() -> None:
+def test_equal_rows_merge_and_contradictions_are_refused_and_name_another_row() -> None:
     merged = duplicates(texts(k=["1", "2", "1", "1"]), texts(b=list("pqpp"))["b"])
     assert values(merged, "decision", "first") == [
         ("first", 0),

@@ -86,7 +86,7 @@ def test_what_a_new_version_reads_of_orders_ends_no_night_with_9(tmp_path: Path)
         assert (code, severities(said)["orders.customer_unknown"]) == (9, "warning")
 
 
-def test_files_that_were_in_checks_before_end_no_night_with_9_until_something_is_accepted(
+def test_files_in_checks_before_end_no_night_with_9_until_something_is_accepted(
     tmp_path: Path,
 ) -> None:
     project = tmp_path / "project"

@@ -63,7 +63,7 @@ def test_each_version_of_the_changelog_is_a_commit_that_the_upgrade_page_names()
 @pytest.mark.skipif(
     not (CHECKOUT / ".git").exists() or shutil.which("git") is None, reason="no checkout of git"
 )
-def test_each_named_commit_has_the_version_and_the_ledger_that_the_upgrade_page_says() -> None:
+def test_each_named_commit_has_the_version_and_ledger_of_the_upgrade_page() -> None:
     for release in releases():
         try:
             project = git("show", f"{release.commit}:pyproject.toml").decode()

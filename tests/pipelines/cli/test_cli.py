@@ -256,7 +256,7 @@ def test_a_run_whose_ledger_cannot_be_used_publishes_says_so_and_ends_with_2(
     assert f"{ledger} is not a ledger" in record["ledger_problem"]
 
 
-def test_status_reports_ages_lists_that_are_old_or_were_never_read_and_runs_that_failed(
+def test_status_reports_ages_old_lists_those_never_read_and_failed_runs(
     tmp_path: Path, shop: Bridge
 ) -> None:
     done = shop.command("status")

@@ -73,7 +73,7 @@ MANY_PAIRS = """
 
 
 @pytest.mark.parametrize(("lines", "asked"), [(40, 10), (1_000, 10), (2_499, 24)])
-def test_one_pair_of_a_hundred_lines_is_asked_and_at_least_ten_the_contradicted_ones_first(
+def test_one_pair_of_a_hundred_is_asked_at_least_ten_contradicted_ones_first(
     project: Path, lines: int, asked: int
 ) -> None:
     with duckdb.connect(str(project / "warehouse.duckdb")) as warehouse:
@@ -387,7 +387,7 @@ def declare(made: Bridge, lines: str) -> None:
     (made.folder / ".dlt/orders.toml").write_text(lines, "utf-8")
 
 
-def test_the_file_shows_what_was_decided_and_what_a_person_declares_in_it_is_kept_and_counts(
+def test_the_file_shows_decisions_and_what_a_person_declares_in_it_counts(
     reconciled: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = reconciled

@@ -99,7 +99,7 @@ class Shell:
         self.look()
 
 
-def test_every_file_is_in_the_table_private_whatever_the_umask_and_holds_what_the_table_says(
+def test_every_file_is_private_under_any_umask_and_holds_what_the_table_says(
     tmp_path: Path,
 ) -> None:
     with bridge(tmp_path, latency_ms=20, faults={"deep_row": 1.0}) as made:

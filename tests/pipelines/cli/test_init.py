@@ -81,7 +81,7 @@ def test_init_asks_for_time_zone_and_country_until_they_are_valid_or_left_out(
     assert document["reconcile"] == {"timezone": "America/Lima", "country": "PE"}
 
 
-def test_a_family_is_skipped_with_an_empty_address_and_without_any_nothing_is_written(
+def test_an_empty_address_skips_an_api_and_without_any_nothing_is_written(
     project: Path,
 ) -> None:
     for answers in (("", ""), ()):

@@ -184,7 +184,7 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
     assert fresh.one("SELECT count(*) FROM raw.customers") == 40
 
 
-def test_a_list_that_could_not_be_read_is_reported_with_its_reason_whatever_the_webhook_answers(
+def test_an_unread_list_is_reported_with_its_reason_whatever_the_webhook_answers(
     published: Bridge, webhook: Webhook
 ) -> None:
     webhook.server.scripts = (answer("500 Error"),)

@@ -99,7 +99,7 @@ def test_it_writes_the_whole_as_clean_csv_and_a_failure_leaves_the_old_target(
     ]
 
 
-def test_a_table_without_a_header_is_shown_with_numbered_columns_and_where_that_is_not_clear_both_readings(
+def test_without_a_header_columns_are_numbered_and_if_unclear_both_readings_shown(
     tmp_path: Path, capsys: Captured
 ) -> None:
     file = written(tmp_path, "A0041;Perno;1,50;\nA0042;Tuerca;2,50;\nA0043;Clavo;3,50;\n")
@@ -168,7 +168,7 @@ def test_what_is_a_comment_in_it_reads_too_once_it_is_none(tmp_path: Path) -> No
     assert load(path).constants == {"documents[0].isDefault": True}
 
 
-def test_a_mapping_begins_from_the_columns_of_a_file_and_those_that_fit_no_field_are_named(
+def test_a_mapping_begins_from_the_columns_of_a_file_and_names_those_of_no_field(
     tmp_path: Path,
 ) -> None:
     file, path = (

@@ -99,7 +99,7 @@ def test_a_signal_while_the_database_is_at_work_is_no_bug(tmp_path: Path, shop: 
     assert process.returncode == 143
 
 
-def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(
+def test_a_warehouse_that_cannot_take_the_push_log_hides_nothing_of_the_outcome(
     tmp_path: Path,
 ) -> None:
     with place(tmp_path, faults={"lost_answer": 1.0}) as at:
@@ -143,7 +143,7 @@ def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_p
     )
 
 
-def test_a_command_with_little_address_space_says_so_before_a_library_ends_the_process(
+def test_too_little_address_space_is_named_before_a_library_ends_the_process(
     tmp_path: Path,
 ) -> None:
     def limited() -> None:

@@ -87,7 +87,7 @@ def planned(users: Users) -> Users:
     return users
 
 
-def test_nothing_of_a_project_can_be_read_or_written_by_a_second_user_who_can_enter_its_folder(
+def test_a_second_user_who_can_enter_the_folder_reads_and_writes_nothing_in_it(
     planned: Users,
 ) -> None:
     planned.project.chmod(0o755)

@@ -564,7 +564,7 @@ def test_a_file_that_fails_by_one_column_says_so_and_the_column_can_be_left_out(
     assert "begun in a terminal" not in desk.get("/").text
 
 
-def test_a_tab_that_was_left_open_overnight_sends_nothing_twice_and_says_what_has_changed(
+def test_a_tab_left_open_overnight_sends_nothing_twice_and_says_what_changed(
     desk: Browser, project: Bridge
 ) -> None:
     path, page = planned(desk)
@@ -605,7 +605,7 @@ def test_a_night_that_changes_nothing_of_a_file_does_not_keep_it_from_being_sent
     assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
 
 
-def test_a_tab_of_a_desk_that_has_ended_says_how_it_is_opened_again_and_sends_nothing(
+def test_a_tab_of_an_ended_desk_says_how_to_open_it_again_and_sends_nothing(
     project: Bridge,
 ) -> None:
     with serving(project.folder) as evening:

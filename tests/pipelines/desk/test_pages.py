@@ -156,7 +156,7 @@ def _noting(
     return noted
 
 
-def test_a_question_is_answered_and_the_answer_is_seen_at_once_but_not_in_the_process_list(
+def test_an_answer_is_seen_at_once_but_not_in_the_process_list(
     shop_desk: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question = "reconcile.timezone"
@@ -251,7 +251,7 @@ def test_the_zones_of_this_machine_and_of_the_country_are_choices(
     assert zones == ["UTC", "America/Lima", "Europe/Madrid", "Africa/Ceuta", "Atlantic/Canary"]
 
 
-def test_a_zone_is_known_by_its_city_and_what_is_none_is_refused_in_the_language_of_the_page(
+def test_a_zone_is_known_by_its_city_and_refused_in_the_language_of_the_page(
     reconciled: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
@@ -427,7 +427,7 @@ def test_what_a_good_run_printed_in_english_is_not_on_a_page_of_another_language
     assert [b"459 info" in one for one in shown] == [False, True]
 
 
-def test_what_speaks_for_an_answer_is_in_the_language_of_the_page_or_marked_as_english() -> None:
+def test_reasons_for_an_answer_are_in_the_language_of_the_page_or_marked_english() -> None:
     pages = Pages(Texts("es"))
     pages.globals |= {"base": "", "form_token": ""}
     asked = AskedQuestion(

@@ -26,7 +26,7 @@ def test_only_loopback_is_listened_on(closed: Browser) -> None:
         socket.create_connection(("127.0.0.2", port), timeout=5)
 
 
-def test_the_address_is_in_a_file_that_only_this_user_can_read_and_that_ends_with_the_desk(
+def test_the_address_is_in_a_file_of_this_user_alone_that_ends_with_the_desk(
     project: Path,
 ) -> None:
     with serving(project) as browser:

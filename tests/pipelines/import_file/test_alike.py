@@ -61,7 +61,7 @@ def test_a_code_in_another_spelling_is_a_question_whoever_created_the_customer(
     assert (desk.run(file).exit_code, desk.at.codes()) == (0, created)
 
 
-def test_a_customer_that_another_project_created_since_the_plan_holds_a_create_back_too(
+def test_a_customer_of_another_project_since_the_plan_holds_a_create_back_too(
     desk: Desk,
 ) -> None:
     state = desk.at.platform.state
@@ -87,7 +87,7 @@ TWICE = "erpCode;firstName;loginCode\nA-31;Ana;A-31\na031;Eva;a031\n"
 
 
 @pytest.mark.parametrize(("value", "created"), [("same", 1), ("different", 2)])
-def test_of_two_new_codes_that_differ_in_spelling_the_second_is_asked_about_once_the_first_is_there(
+def test_of_two_new_codes_alike_the_second_is_asked_about_once_the_first_exists(
     desk: Desk, value: str, created: int
 ) -> None:
     file = desk.write(TWICE)

@@ -248,7 +248,7 @@ ARTICLES = "Id producto;Id variante;Referencia;Artículo;PVP\n" + "".join(
 )
 
 
-def test_without_a_person_a_column_that_nothing_proves_is_not_sent_and_stops_nothing(
+def test_without_a_person_an_unproven_column_is_not_sent_and_stops_nothing(
     desk: Desk,
 ) -> None:
     result = desk.run(desk.write(ARTICLES, "articulos.csv"), "variants")
@@ -523,7 +523,7 @@ def test_another_currency_than_the_one_that_is_remembered_is_a_question(desk: De
     assert desk.run(desk.write(f"{header}1;1001;$ 8,50\n", "a-4.csv"), "variants").exit_code == 0
 
 
-def test_a_mapping_without_a_currency_goes_on_and_a_remark_says_how_to_notice_another_one(
+def test_a_mapping_without_a_currency_goes_on_and_a_remark_says_how_to_notice(
     desk: Desk,
 ) -> None:
     columns = {name: MappedColumn(name, name) for name in ("productId", "variantId", "price")}
@@ -540,7 +540,7 @@ def test_a_mapping_without_a_currency_goes_on_and_a_remark_says_how_to_notice_an
         )
 
 
-def test_a_unit_is_read_over_if_the_whole_column_has_it_and_a_person_says_that_it_is_meant(
+def test_a_unit_is_ignored_if_the_whole_column_has_it_and_a_person_agrees(
     desk: Desk,
 ) -> None:
     rows = "1;1001;1,5 kg;12 uds\n1;1002;2,25 kg;3 uds\n"

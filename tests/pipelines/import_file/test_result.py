@@ -196,7 +196,7 @@ def test_the_workbook_follows_answers_and_pushes(desk: Desk) -> None:
     assert outcomes(first.plan.folder) == dict.fromkeys("234", "confirmed.confirmed")
 
 
-def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do_not_count(
+def test_rows_of_another_width_are_not_repeated_nor_options_of_the_first_file(
     desk: Desk,
 ) -> None:
     text = "Listado;;\nproductId;variantId;sku\n1;1001;00038\n1;1002;00039;x;y\n1;;00040\n"
@@ -220,7 +220,7 @@ def test_rows_of_another_width_are_not_repeated_and_options_of_the_first_file_do
     assert desk.at.platform.state.variants[1, 1003].fields["sku"] == "00040"
 
 
-def test_a_cell_that_no_sheet_holds_is_left_out_and_lines_that_need_no_attention_of_a_large_file(
+def test_a_cell_that_no_sheet_holds_is_left_out_and_so_are_lines_that_are_fine(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = f"productId;variantId;sku\n1;1001;a\n1;;{'x' * 41}\n1;;short\n1;2;3;wide\n"
@@ -242,7 +242,7 @@ def test_a_cell_that_no_sheet_holds_is_left_out_and_lines_that_need_no_attention
     assert [row[3] for row in written("all lines")] == ["line", "3", "4", "5"]
 
 
-def test_codes_that_a_spreadsheet_changed_in_a_csv_of_rejects_are_named_also_without_the_export(
+def test_codes_changed_by_a_spreadsheet_in_rejects_are_named_without_the_export(
     desk: Desk,
 ) -> None:
     text = "productId;variantId;sku;price\n01;1001;00380;consultar\n1;1002;A7;consultar\n1;1003;00040;consultar\n"

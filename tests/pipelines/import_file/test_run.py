@@ -81,7 +81,7 @@ def test_what_a_file_and_its_mapping_lack_is_said_before_the_first_request(
     assert (desk.done, desk.said) == ([], [])
 
 
-def test_a_pull_that_goes_on_with_an_earlier_walk_is_followed_by_one_that_sees_what_was_sent(
+def test_a_pull_that_resumes_a_walk_is_followed_by_one_that_sees_what_was_sent(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reasons = iter(["never read", "created since", "created since"])
@@ -211,7 +211,7 @@ def import_respelt(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(state.customer_inputs) == 5
 
 
-def test_a_plan_that_another_one_or_a_setting_has_overtaken_is_not_gone_on_with_for_ever(
+def test_a_plan_overtaken_by_another_or_by_a_setting_is_not_resumed_for_ever(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (
@@ -272,7 +272,7 @@ def test_a_changed_file_is_planned_anew(desk: Desk) -> None:
     assert (result.exit_code, desk.at.platform.state.variants[1, 1002].fields["price"]) == (0, 8.5)
 
 
-def test_a_failure_after_the_push_hides_nothing_of_its_result_and_the_next_run_verifies(
+def test_a_failure_after_the_push_hides_no_result_and_the_next_run_verifies(
     desk: Desk,
 ) -> None:
     file, steps = desk.write(), desk.steps()
@@ -334,7 +334,7 @@ def test_the_question_whether_to_send_has_the_counts_of_what_is_not_sent(desk: D
     assert asked.value.message.endswith("; 1 line rejected, 1 line held, 2 suspicious values")
 
 
-def test_an_impossible_address_of_a_new_customer_is_rejected_and_a_wrong_tax_number_holds_nothing(
+def test_an_impossible_address_is_rejected_and_a_wrong_tax_number_holds_nothing(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECONCILE__COUNTRY", "ES")

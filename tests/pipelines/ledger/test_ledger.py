@@ -79,7 +79,7 @@ def record(ledger: Ledger, tmp_path: Path) -> Record:
     return lambda *operations, **more: recorded(ledger, tmp_path / next(names), *operations, **more)
 
 
-def test_of_a_batch_with_one_change_that_must_not_be_or_finds_no_room_nothing_is_kept(
+def test_of_a_batch_with_one_forbidden_change_or_no_room_nothing_is_kept(
     ledger: Ledger, record: Record
 ) -> None:
     for before, after in product(STATES, STATES):
@@ -109,7 +109,7 @@ def test_of_a_batch_with_one_change_that_must_not_be_or_finds_no_room_nothing_is
     assert book.counts() == {"planned": 2}
 
 
-def test_a_disk_that_fails_in_a_query_is_an_error_of_the_ledger_and_a_wrong_query_is_a_bug(
+def test_a_failing_disk_is_an_error_of_the_ledger_and_a_wrong_query_a_bug(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "ledger.sqlite"
@@ -143,7 +143,7 @@ def test_a_plan_is_recorded_once_and_may_move_and_its_id_is_no_other_plans(
         assert "plan again into a new folder: orderbridge plan customers" in caught.value.hint
 
 
-def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_arrive(
+def test_updates_given_up_or_of_a_killed_push_to_this_host_may_still_arrive(
     record: Record,
 ) -> None:
     book, killed = record(patch(1, 7)), record(patch(1, 7), patch(2, 7), patch(3, 7))
@@ -159,7 +159,7 @@ def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_a
     assert sorted((u.plan_id, u.id, u.is_open) for u in book.unsettled(since=0.0)) == expected
 
 
-def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not_happen(
+def test_a_doubt_stays_when_sent_again_unless_it_surely_did_not_happen(
     record: Record,
 ) -> None:
     book = record(patch(1, 1), patch(2, 2), patch(3, 3))
@@ -201,7 +201,7 @@ def claims(book: PlanLedger, *times: float) -> dict[int, tuple[str, State]]:
     }
 
 
-def test_a_key_that_another_plan_of_the_host_may_have_sent_is_taken_until_it_is_listed(
+def test_a_key_that_another_plan_may_have_sent_is_taken_until_it_is_listed(
     record: Record,
 ) -> None:
     other = record(*map(customer, range(len(STATES))))
@@ -228,7 +228,7 @@ def test_a_key_that_another_plan_of_the_host_may_have_sent_is_taken_until_it_is_
     assert claims(record(warehouse(1)), 0.0, 0.0) == {}
 
 
-def test_of_plans_with_a_key_the_one_that_has_not_ended_is_named_and_in_one_plan_the_first(
+def test_of_plans_with_a_key_the_open_one_is_named_and_in_one_plan_the_first(
     record: Record,
 ) -> None:
     confirmed, doubted, mine = (record(customer(1, phone=name)) for name in "abc")
@@ -241,7 +241,7 @@ def test_of_plans_with_a_key_the_one_that_has_not_ended_is_named_and_in_one_plan
     assert claims(twice, 0.0, 0.0) == {}
 
 
-def test_confirmed_has_what_was_last_confirmed_of_each_field_unless_its_last_write_may_have_happened(
+def test_confirmed_has_the_last_value_of_each_field_unless_a_later_write_may_count(
     ledger: Ledger, record: Record
 ) -> None:
     book = record(
@@ -394,7 +394,7 @@ def test_open_plans_are_those_with_operations_that_have_not_ended(
     )
 
 
-def test_the_file_is_for_its_owner_holds_nothing_personal_and_its_keys_cannot_be_guessed(
+def test_the_file_is_private_without_personal_data_and_keys_cannot_be_guessed(
     tmp_path: Path,
 ) -> None:
     keys, texts = [], ("ana1@example", "C00001", "Ñandú", "LOGIN-7", "Ana")
@@ -482,7 +482,7 @@ def make_older(connection: sqlite3.Connection, version: int, *lacking: str) -> N
 
 @pytest.mark.parametrize("readonly", [False, True])
 @pytest.mark.parametrize(("version", "lacking"), [(3, COUNTS), (4, ("plans.pushes",)), (4, ())])
-def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_clock_says(
+def test_rows_of_an_older_ledger_come_first_whatever_the_clock_says(
     ledger: Ledger,
     record: Record,
     tmp_path: Path,
@@ -516,7 +516,7 @@ def test_what_an_older_ledger_has_came_before_all_that_follows_whatever_the_cloc
 
 
 @pytest.mark.parametrize("change", ["", "changed", "removed"])
-def test_a_create_of_an_older_ledger_is_known_by_its_name_where_its_plan_is_as_it_was(
+def test_a_create_of_an_older_ledger_is_known_by_name_if_its_plan_is_unchanged(
     ledger: Ledger, record: Record, tmp_path: Path, change: str
 ) -> None:
     book = record(subcategory(1))
@@ -535,7 +535,7 @@ def test_a_create_of_an_older_ledger_is_known_by_its_name_where_its_plan_is_as_i
         assert opened.is_created(HOST, "subcategories", body)
 
 
-def test_where_linux_has_no_boot_id_processes_share_that_of_macos_and_without_any_none(
+def test_without_a_boot_id_of_linux_that_of_macos_is_used_and_without_any_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def other_process() -> ClockReading:

@@ -367,7 +367,7 @@ def test_values_veto_a_name_and_what_cancels_each_other_is_left_to_a_person(
             propose(list(columns), kind)
 
 
-def test_a_proposal_is_explained_and_saved_with_its_unknown_columns_left_to_be_named(
+def test_a_proposal_is_explained_and_saved_with_unknown_columns_left_to_name(
     tmp_path: Path,
 ) -> None:
     assert propose(["PVP", "Descripción"], "variants").explain() == [

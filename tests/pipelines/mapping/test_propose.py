@@ -138,9 +138,7 @@ def test_addresses_of_somebody_else_are_not_the_login(name: str) -> None:
     assert "email" not in proposed.doubtful.values()
 
 
-def test_addresses_under_a_name_that_says_nothing_are_asked_about_and_only_assumed_for_figures() -> (
-    None
-):
+def test_addresses_under_an_unclear_name_are_asked_and_only_assumed_for_figures() -> None:
     columns = {"Código": CODES, "Buzón": MAILS}
     proposed = proposal("customers", columns)
     assert (list(proposed.columns), proposed.doubtful) == (["Código"], {"Buzón": "email"})

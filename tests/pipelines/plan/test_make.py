@@ -154,7 +154,7 @@ def sent(number: int, *states: Any) -> list[StateChange]:
     ]
 
 
-def test_rows_that_give_different_fields_keep_their_own_and_those_that_may_add_travel_apart(
+def test_rows_keep_their_own_fields_and_those_that_may_add_travel_apart(
     work: Path,
 ) -> None:
     made = variants(
@@ -181,7 +181,7 @@ def test_rows_that_give_different_fields_keep_their_own_and_those_that_may_add_t
     ) == (5, 4, 4, 1)
 
 
-def test_only_what_differs_from_the_last_confirmed_is_sent_and_prices_that_jump_are_shown(
+def test_only_what_differs_from_the_last_confirmed_is_sent_and_jumps_are_shown(
     work: Path,
 ) -> None:
     for variant in ("1001", "1002"):
@@ -310,7 +310,7 @@ def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(wor
     )
 
 
-def test_the_reject_file_corrected_goes_through_as_it_is_and_is_read_as_the_whole_file_was(
+def test_a_corrected_reject_file_goes_through_and_is_read_as_the_whole_file_was(
     work: Path,
 ) -> None:
     mapping = VARIANTS.replace('decimal = ","\nthousands = "."\n', "").replace("PVP", "PVP | IVA")
@@ -673,7 +673,7 @@ def test_price_lists_are_checked_only_where_those_of_all_known_customers_are_lis
     assert note.endswith("sources.public_v1 is not set, whose API lists them")
 
 
-def test_what_others_typed_into_the_platform_is_counted_and_no_cell_of_a_plan_runs_in_a_spreadsheet(
+def test_what_others_typed_is_counted_and_no_cell_of_a_plan_runs_in_a_spreadsheet(
     platform: Bridge,
 ) -> None:
     """A row that is refused; and a formula as a name, there and in the file."""
@@ -751,7 +751,7 @@ def test_differences_that_a_person_has_accepted_are_counted_and_not_listed(
         customers(rows, out=Path("empty"))
 
 
-def test_customers_need_a_warehouse_of_the_same_host_and_all_that_is_lacking_is_named(
+def test_customers_need_a_warehouse_of_the_same_host_and_all_that_lacks_is_named(
     platform: Bridge,
 ) -> None:
     row, warehouse = "A;Ana;a@x.es;;\n", os.environ["WAREHOUSE__PATH"]
@@ -893,9 +893,7 @@ def test_an_id_of_0_is_pointed_out(work: Path) -> None:
     assert (reason.code, reason.first) == ("zero_id", [2, 3])
 
 
-def test_an_increment_may_be_negative_and_meant_twice_and_a_price_of_a_sheet_has_few_decimals() -> (
-    None
-):
+def test_an_increment_may_be_negative_or_twice_and_a_price_has_few_decimals() -> None:
     increments = frozenset({"stock"})
     assert found("stock", -2, increments=increments) == found("price", 1.234) == []
     assert [

@@ -74,7 +74,7 @@ def answer(value: str) -> None:
 @pytest.mark.parametrize(
     ("value", "sent"), [("erpCode", {"erpCode", "price"}), ("ignore", {"price"})]
 )
-def test_a_night_goes_on_with_columns_that_today_are_not_proven_until_somebody_answers(
+def test_a_night_goes_on_with_columns_no_longer_proven_until_somebody_answers(
     at: Place, value: str, sent: set[str]
 ) -> None:
     pushed(at, "first")

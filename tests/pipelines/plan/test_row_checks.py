@@ -57,7 +57,7 @@ def as_of_0_3(made: PlanResult) -> None:
     altered(made.folder, checks_rows=False)
 
 
-def test_nights_of_0_3_send_what_new_checks_reject_and_name_it_until_a_person_imports(
+def test_nights_of_0_3_send_and_name_what_new_checks_reject_until_an_import(
     at: Place,
 ) -> None:
     first = planned(at, 1, "")

@@ -74,7 +74,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("error", [Stopped(""), Killed()], ids=["stopped", "killed"])
-def test_a_walk_that_a_run_that_was_cut_off_has_not_published_is_not_requested_again(
+def test_an_unpublished_walk_of_a_run_that_was_cut_off_is_not_requested_again(
     fresh: Bridge, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     with monkeypatch.context() as patch:

@@ -114,7 +114,7 @@ def test_settle_prints_a_line_for_each_reason_with_its_count(at: Place) -> None:
     assert "and 1 other: run it again: orderbridge push " in done.out
 
 
-def test_the_log_of_what_was_pushed_comes_into_the_warehouse_which_notices_an_older_ledger(
+def test_the_push_log_comes_into_the_warehouse_which_notices_an_older_ledger(
     at: Place,
 ) -> None:
     assert at.code(at.plan([patch(1, 1)])) == 0
@@ -160,7 +160,7 @@ def seen(at: Place, what: str, *plans: Path) -> list[tuple[object, ...]]:
     )
 
 
-def test_what_the_answers_show_of_the_gaps_is_observed_once_and_what_none_settles_too(
+def test_what_answers_show_of_the_gaps_is_observed_once_and_what_none_settles(
     tmp_path: Path,
 ) -> None:
     readings = {"created_status": "200", "legacy_error_status": "422", "created_body": "empty"}

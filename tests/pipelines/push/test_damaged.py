@@ -27,7 +27,7 @@ def scene(at: Place, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     return Scene.build(at, tmp_path_factory.mktemp("copies"))
 
 
-def test_a_push_with_a_damaged_ledger_sends_nothing_twice_and_nothing_before_it_ends(
+def test_a_push_with_a_damaged_ledger_sends_nothing_twice_or_before_it_ends(
     scene: Scene,
 ) -> None:
     played = [scene.play(seed, damage) for seed in SEEDS]
@@ -36,7 +36,7 @@ def test_a_push_with_a_damaged_ledger_sends_nothing_twice_and_nothing_before_it_
     assert any(one.is_intact and not one.is_refused for one in played)
 
 
-def test_a_push_with_an_altered_ledger_sends_nothing_twice_and_nothing_before_it_ends(
+def test_a_push_with_an_altered_ledger_sends_nothing_twice_or_before_it_ends(
     scene: Scene,
 ) -> None:
     played = [scene.play(seed, alter) for seed in ALTERED]

@@ -45,7 +45,7 @@ def answer(at: Place, value: str) -> None:
     assert not Platforms().asked()
 
 
-def test_nothing_is_sent_to_another_name_of_the_platform_before_somebody_says_that_it_is_one(
+def test_nothing_is_sent_to_another_name_before_somebody_says_it_is_the_same(
     at: Place,
 ) -> None:
     (at.folder / "in.csv").write_text(FILE, "utf-8")
@@ -66,7 +66,7 @@ def test_nothing_is_sent_to_another_name_of_the_platform_before_somebody_says_th
     assert (code, at.variant(1)) == (0, applied), said
 
 
-def test_a_plan_goes_on_under_another_name_once_somebody_says_that_the_platform_is_the_same(
+def test_a_plan_goes_on_under_another_name_once_somebody_says_it_is_the_same(
     at: Place,
 ) -> None:
     created = at.plan([customer(1)])

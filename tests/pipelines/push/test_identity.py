@@ -82,7 +82,7 @@ def test_doubts_are_not_looked_up_at_another_organization(at: Place, elsewhere: 
         settle(None, Answers(), 0.0, dependencies=at.means)
 
 
-def test_customers_that_were_pulled_after_the_last_key_do_not_show_whose_a_new_one_is(
+def test_customers_pulled_after_the_last_key_do_not_show_whose_a_new_one_is(
     at: Place,
 ) -> None:
     at.push(at.plan([patch(1, 1)]))
@@ -121,7 +121,7 @@ def test_a_project_without_a_digest_gets_one_silently(at: Place) -> None:
     assert at.platform.state.requests == before + 2
 
 
-def test_a_known_customer_is_seen_whatever_the_form_of_its_id_and_of_the_rows_beside_it(
+def test_a_known_customer_is_seen_in_any_form_of_its_id_and_of_rows_beside_it(
     at: Place,
 ) -> None:
     assert at.code(at.plan([customer(1)])) == 0

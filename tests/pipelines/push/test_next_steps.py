@@ -138,7 +138,7 @@ def test_hints_questions_and_new_findings_name_the_project_that_was_typed(at: Pl
     assert f"orderbridge --project . answer {name} landed" in shown.out
 
 
-def test_in_production_a_customer_that_is_absent_is_sent_again_by_the_command_that_is_shown(
+def test_in_production_an_absent_customer_is_sent_again_by_the_shown_command(
     at: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "production")

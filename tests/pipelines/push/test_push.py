@@ -94,7 +94,7 @@ def written(at: Place, kind: KindName) -> int:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["lost_answer", "reset_before"])
-def test_a_write_without_an_answer_is_in_doubt_and_only_sent_again_where_that_is_sure(
+def test_an_unanswered_write_is_in_doubt_and_only_sent_again_where_that_is_sure(
     at: Place, kind: KindName, fault: str
 ) -> None:
     at.means = replace(at.means, read_customers=nobody)
@@ -236,7 +236,7 @@ def test_updates_of_deleted_records_are_rejected_in_the_push_that_sends_them(at:
     assert (at.code(plan), client.sent) == (5, [])
 
 
-def test_a_refusal_that_passes_ends_as_confirmed_and_what_waited_for_it_is_sent_once(
+def test_a_refusal_that_passes_is_confirmed_and_what_waited_is_sent_once(
     at: Place,
 ) -> None:
     pushed, client = at.answered(plan := at.plan([*both_parts(1), *both_parts(2)]), REFUSED)
@@ -249,7 +249,7 @@ def test_a_refusal_that_passes_ends_as_confirmed_and_what_waited_for_it_is_sent_
     assert (pushed.exit_code, at.states(plan)) == (4, ["in_doubt", "planned"])
 
 
-def test_a_part_that_cannot_be_repeated_is_rejected_with_the_record_though_it_was_sent(
+def test_an_unrepeatable_part_is_rejected_with_the_record_though_it_was_sent(
     at: Place,
 ) -> None:
     plan = at.plan(both_parts(1))
@@ -276,7 +276,7 @@ NO_TURN = answer_of(429, retry_after_s=0.0)
         [[REFUSED, answer_of(0, state="not_sent"), REFUSED]],
     ],
 )
-def test_an_update_that_a_limit_kept_waiting_is_rejected_as_any_other_that_is_refused(
+def test_an_update_that_a_limit_kept_waiting_is_rejected_as_any_other(
     at: Place, nights: list[list[WriteOutcome]]
 ) -> None:
     plan = at.plan([patch(1, 1)])
@@ -352,7 +352,7 @@ def failing(is_bad: Callable[[bytes], bool]) -> Answer:
     return lambda _, path, body: answer_of(500, state="in_doubt") if is_bad(body) else None
 
 
-def test_customers_that_always_fail_keep_no_other_from_being_created_and_are_repeated_last(
+def test_customers_that_always_fail_hold_up_no_other_and_are_repeated_last(
     at: Place,
 ) -> None:
     client = at.answering(failing(lambda body: re.search(b"C0000[1-9]", body) is not None))
@@ -591,7 +591,7 @@ def test_a_customer_that_exists_by_now_or_whose_address_looks_alike_is_not_creat
     assert (outcomes(plan)["3"], at.codes()) == ("unsent.exists_now", ["C00001"])
 
 
-def test_a_customer_that_was_deleted_on_the_platform_is_created_again_once_somebody_says_so(
+def test_a_customer_deleted_on_the_platform_is_created_again_if_somebody_says_so(
     at: Place,
 ) -> None:
     at.stop_clock()
@@ -943,7 +943,7 @@ def test_an_abandoned_create_that_may_have_landed_waits_for_an_answer_in_every_p
     }
 
 
-def test_an_abandoned_create_whose_plan_is_gone_is_made_by_another_plan_if_a_person_says_so(
+def test_an_abandoned_create_of_a_lost_plan_is_made_by_another_if_a_person_agrees(
     at: Place,
 ) -> None:
     at.stop_clock()
@@ -991,7 +991,7 @@ def is_on_disk(at: Place, secret: str) -> bool:
     )
 
 
-def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same_and_mailed_ones_are_not(
+def test_made_passwords_are_on_disk_before_the_send_and_mailed_ones_never(
     at: Place,
 ) -> None:
     seen: list[dict[str, str]] = []
@@ -1071,7 +1071,7 @@ def test_passwords_of_an_input_or_mapping_edited_while_the_push_waits_are_not_se
     assert (at.code(plan), sent_passwords(at)) == (0, ["planted-one"])
 
 
-def test_a_password_file_that_was_changed_is_not_written_over_and_a_planted_one_not_used(
+def test_a_changed_password_file_is_not_overwritten_and_a_planted_one_not_used(
     at: Place,
 ) -> None:
     plan = at.plan([customer(1)])
@@ -1098,7 +1098,7 @@ def test_the_exit_code_is_that_of_the_gravest(at: Place) -> None:
 
 
 @pytest.mark.parametrize("code", ["C00007", "c-7"])
-def test_a_long_push_reads_the_list_again_and_creates_nobody_that_another_project_has_created(
+def test_a_long_push_reads_the_list_again_and_creates_nobody_of_another_project(
     at: Place, code: str
 ) -> None:
     at.stop_clock()
@@ -1143,7 +1143,7 @@ def test_a_list_that_cannot_be_read_or_proven_again_does_not_end_a_long_push(
     assert len(at.codes()) == (8 if fails else 7)
 
 
-def test_a_price_of_a_deleted_variant_is_rejected_once_another_update_shows_that_it_is_gone(
+def test_a_price_of_a_variant_is_rejected_once_another_update_shows_it_is_gone(
     at: Place,
 ) -> None:
     at.stop_clock()

@@ -75,9 +75,7 @@ class Bench:
             self.loop.run(SendTask(patch(n, n), is_repeatable=True) for n in range(1, COUNT + 1))
 
 
-def test_each_intent_is_sent_in_time_at_the_lowest_rate_and_one_that_expires_in_a_pause_uses_no_turn() -> (
-    None
-):
+def test_intents_are_sent_in_time_at_the_lowest_rate_and_expired_ones_use_no_turn() -> None:
     bench = Bench(RATE_MIN)
     bench.run()
     assert (len(bench.sent), len(bench.intents)) == (COUNT, COUNT)
@@ -94,7 +92,7 @@ def test_each_intent_is_sent_in_time_at_the_lowest_rate_and_one_that_expires_in_
     assert bench.sent[-1] - bench.sent[1] == pytest.approx(10 * (COUNT - 1), abs=5)
 
 
-def test_a_stop_ends_a_request_that_hangs_after_the_time_allowed_and_leaves_it_in_doubt() -> None:
+def test_a_stop_ends_a_hanging_request_after_the_time_allowed_and_in_doubt() -> None:
     bench, closed = Bench(1.0), threading.Event()
 
     def send(*request: object) -> WriteOutcome:
@@ -109,7 +107,7 @@ def test_a_stop_ends_a_request_that_hangs_after_the_time_allowed_and_leaves_it_i
     assert bench.loop.run(iter(())).in_doubt == 1
 
 
-def test_requests_in_flight_together_are_one_setback_and_too_many_in_a_row_end_the_push() -> None:
+def test_requests_in_flight_together_are_one_setback_and_too_many_end_the_push() -> None:
     now = 10.0
     gate = pace.Pace(None, RetryPolicy(base_s=0.0, cap_s=0.0), threading.Event(), lambda: now)
     for round_number in range(pace.SETBACKS_MAX + 1):

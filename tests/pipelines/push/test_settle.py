@@ -84,7 +84,7 @@ def test_what_was_never_sent_waits_for_a_new_plan_once_something_was_changed(at:
     assert "plan it again" in blocked[0]["words"]
 
 
-def test_an_absent_customer_whose_password_is_gone_waits_and_keeps_no_other_from_being_sent(
+def test_an_absent_customer_whose_password_is_gone_waits_and_holds_up_no_other(
     at: Place,
 ) -> None:
     plan = at.plan([customer(1, password="input"), customer(2)])
@@ -155,7 +155,7 @@ def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
     assert there(at) == ["C00001", "C00003", "C00003"]
 
 
-def test_settle_compares_values_where_the_plan_is_there_and_waits_for_the_settle_time(
+def test_settle_compares_values_where_the_plan_exists_and_waits_to_settle(
     at: Place,
 ) -> None:
     at.stop_clock()
@@ -472,7 +472,7 @@ def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(
         assert "quarantine" not in str(pushed.error)
 
 
-def test_a_create_in_doubt_that_a_row_may_be_is_not_sent_again_and_waits_for_a_person(
+def test_a_create_in_doubt_that_a_row_may_be_waits_for_a_person(
     at: Place,
 ) -> None:
     plan = at.lost(customer(1, erpCode="0009"), customer(2))
@@ -543,7 +543,7 @@ def test_every_field_of_a_create_is_compared_or_named_as_unreadable() -> None:
     } == names - UNREADABLE
 
 
-def test_an_id_that_verify_finds_is_kept_and_the_customer_is_known_by_it_in_any_spelling(
+def test_an_id_that_verify_finds_is_kept_and_names_the_customer_in_any_spelling(
     at: Place,
 ) -> None:
     real = at.means

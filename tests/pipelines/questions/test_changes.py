@@ -41,7 +41,7 @@ def proposed(text: str) -> str:
     return line.removeprefix("to answer: orderbridge ")
 
 
-def test_a_fall_is_accepted_for_the_evidence_at_hand_and_the_next_fall_is_asked_again(
+def test_a_fall_is_accepted_for_the_evidence_at_hand_and_the_next_is_asked_again(
     shop: Bridge,
 ) -> None:
     remove(shop, 21)

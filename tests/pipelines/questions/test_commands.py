@@ -232,7 +232,7 @@ def test_answers_are_read_from_json_and_from_another_project(gross: Bridge, tmp_
     )
 
 
-def test_answers_of_a_sandbox_are_assumptions_in_production_until_they_are_confirmed(
+def test_answers_of_a_sandbox_are_assumptions_in_production_until_confirmed(
     gross: Bridge,
 ) -> None:
     assert run(gross, f"answer {TOTAL} grand_total").code == 0
@@ -250,7 +250,7 @@ def test_answers_of_a_sandbox_are_assumptions_in_production_until_they_are_confi
 
 
 @pytest.mark.parametrize(("answer", "column"), [("grand_total", "grand_total"), ("", "total")])
-def test_what_is_in_force_survives_thirty_nights_and_is_contradicted_when_its_evidence_breaks(
+def test_what_is_in_force_survives_thirty_nights_until_evidence_contradicts_it(
     gross: Bridge, answer: str, column: str
 ) -> None:
     """Each night has a new order, and some have no total; then the new orders of a night have none at all."""

@@ -142,7 +142,7 @@ def test_ids_and_codes_that_are_those_of_others_are_shown_side_by_side(shop: Bri
         assert name[next(one for one, code in codes.items() if code == value)] in by_code
 
 
-def test_two_totals_are_shown_with_their_constant_ratio_and_their_sums_beside_the_lines(
+def test_two_totals_are_shown_with_their_ratio_and_sums_beside_the_lines(
     shop: Bridge,
 ) -> None:
     orders = [order(n, grandTotal=round(2.0 * (10 + n) * 1.21, 2)) for n in range(ORDERS)]

@@ -69,7 +69,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix}
 
 
-def test_three_nights_without_an_answer_end_as_before_and_change_no_figure_and_no_file(
+def test_three_nights_without_an_answer_end_as_before_and_change_nothing(
     old: Bridge,
 ) -> None:
     before, figures = files_of(old.folder / ".dlt"), old.rows(FIGURES)
@@ -83,7 +83,7 @@ def test_three_nights_without_an_answer_end_as_before_and_change_no_figure_and_n
     assert (assumed[TOTAL], assumed["reconcile.order_customer_notation"]) == ("total", "ids")
 
 
-def test_what_leaves_the_revenue_is_reported_once_with_both_sums_and_the_answer_that_counts_it(
+def test_what_leaves_the_revenue_is_reported_once_with_sums_and_the_answer(
     old: Bridge,
 ) -> None:
     """0.3.0 counted whatever its words did not call cancelled: pending orders, and numbers."""

@@ -25,7 +25,7 @@ def run(made: Bridge, line: str, **more: str) -> Done:
     return made.command(*shlex.split(line), DLT_PROJECT_DIR=str(made.folder), **more)
 
 
-def test_orders_without_an_id_ask_for_their_key_and_are_read_by_it_from_the_next_run(
+def test_orders_without_an_id_ask_for_their_key_and_use_it_from_the_next_run(
     shop: Bridge,
 ) -> None:
     assert shop.code("customers", "orders") == 5
@@ -43,7 +43,7 @@ def test_orders_without_an_id_ask_for_their_key_and_are_read_by_it_from_the_next
     assert KEY not in run(shop, "questions").out
 
 
-def test_a_key_that_a_later_order_can_have_again_is_shown_with_a_warning_and_not_proposed(
+def test_a_key_that_a_later_order_can_repeat_is_shown_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with bridge(tmp_path, orders=0) as shop:

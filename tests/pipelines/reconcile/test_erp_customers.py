@@ -135,7 +135,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         yield Shop(made)
 
 
-def test_the_funnel_and_every_difference_are_those_made_by_hand_and_kept_without_a_file(
+def test_the_funnel_and_differences_are_as_made_by_hand_and_kept_without_a_file(
     shop: Shop,
 ) -> None:
     def state() -> list[Any]:

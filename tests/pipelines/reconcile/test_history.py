@@ -115,7 +115,7 @@ def test_versions_begin_and_end_as_walks_prove(
         made.rows.clear()
 
 
-def test_another_value_of_any_field_makes_a_version_and_a_derived_or_new_column_makes_none(
+def test_a_changed_field_makes_a_version_and_a_derived_or_new_column_none(
     made: Warehouse,
 ) -> None:
     made.pull(0, ANA)
@@ -161,7 +161,7 @@ def test_documents_make_a_version_whatever_their_order(made: Warehouse) -> None:
     assert numbers()[-1] == []
 
 
-def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_makes_no_version(
+def test_promotions_and_price_lists_have_a_history_and_a_use_is_no_version(
     made: Warehouse,
 ) -> None:
     run = made.run

@@ -79,7 +79,7 @@ def test_parts_whose_set_has_their_amount_count_once(
         assert state(made) == [("assumed", "parent_id: *=part")]
 
 
-def test_lines_below_another_one_that_have_an_amount_of_their_own_are_products_and_asked_for(
+def test_lines_below_another_with_an_amount_are_products_and_asked_about(
     tmp_path: Path,
 ) -> None:
     options = [line("a", "LAPTOP", 1, 900), line("b", "WARRANTY", 1, 90, parentId="a")]
@@ -95,7 +95,7 @@ def test_a_parent_that_is_no_line_of_the_order_says_nothing(tmp_path: Path) -> N
         assert state(made) == []
 
 
-def test_discounts_and_notes_among_the_lines_count_in_the_sum_of_the_order_and_as_no_product(
+def test_discounts_and_notes_among_lines_count_in_the_sum_and_are_no_product(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECONCILE__ORDER_TOTAL", "sum_of_lines")

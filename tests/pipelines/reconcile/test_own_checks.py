@@ -60,7 +60,7 @@ def test_a_check_fails_at_night_is_accepted_and_the_next_night_is_quiet(publishe
         ("SELECT list(range) FROM range(1000000000)", "OutOfMemoryException"),
     ],
 )
-def test_a_check_that_cannot_run_is_a_finding_and_the_others_and_the_tables_are_published(
+def test_a_check_that_cannot_run_is_a_finding_and_all_else_is_published(
     published: Bridge, monkeypatch: pytest.MonkeyPatch, sql: str, words: str
 ) -> None:
     monkeypatch.setattr(own_checks, "SECONDS_MAX", 1 if "seconds" in words else 60)

@@ -104,7 +104,7 @@ def test_customers_and_orders_are_the_same_in_any_number_of_parts(
     assert in_parts[2:] == all_orders[2:]
 
 
-def test_a_raw_column_that_hides_the_numbers_of_rows_is_passed_on_under_another_name() -> None:
+def test_a_raw_column_that_hides_row_numbers_is_passed_on_under_another_name() -> None:
     rows = [{"id": one, "rowid": f"r{one}", "money": "EUR"} for one in ("b", "a", "c")]
     raw = frame({**RAW_ORDERS, "rowid": TEXT}, rows)
     made = orders(raw, NOBODY, OrderFields(currency="money"), DateContext(AS_OF))

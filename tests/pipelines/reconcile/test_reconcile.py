@@ -422,7 +422,7 @@ def tables_of(made: Bridge) -> dict[str, list[Any]]:
     }
 
 
-def test_it_needs_a_warehouse_and_the_lock_and_lists_never_pulled_are_empty_and_unknown(
+def test_it_needs_a_warehouse_and_the_lock_and_unpulled_lists_are_unknown(
     fresh: Bridge,
 ) -> None:
     with pytest.raises(UsageError, match="there is no warehouse"):
@@ -457,9 +457,7 @@ def test_a_run_publishes_raw_and_reconciled_at_once_or_neither(
     assert fresh.path.read_bytes() == before
 
 
-def test_five_odd_values_in_a_twentieth_of_the_rows_are_a_change_and_a_persons_key_is_not_shown() -> (
-    None
-):
+def test_five_odd_values_in_a_twentieth_of_rows_are_a_change_without_personal_keys() -> None:
     cases = [
         (4, 40, "total", "odd_value", "total"), (5, 40, "total", "form_changed", "total"),
         (5, 101, "taxes[3].tax rate", "odd_value", "taxes[].tax rate"),

@@ -85,7 +85,7 @@ def test_an_error_without_a_command_of_its_own_has_its_hint() -> None:
         ("It stays until `orderbridge reconcile`.", "It stays until `orderbridge reconcile`."),
     ],
 )  # fmt: skip
-def test_the_command_that_a_hint_ends_with_is_next_and_a_decision_is_looked_at_first(
+def test_the_command_at_the_end_of_a_hint_is_next_and_decisions_come_first(
     hint: str, todo: str
 ) -> None:
     assert todo_about(UsageError("x", hint)) == todo
@@ -99,7 +99,7 @@ def test_the_command_that_a_hint_ends_with_is_next_and_a_decision_is_looked_at_f
         (reconciled(0, left_revenue=["2 orders leave the revenue"]), True),
     ],
 )
-def test_of_runs_that_are_well_only_news_for_a_person_are_posted_where_problems_alone_are_wanted(
+def test_with_problems_alone_good_runs_post_only_news_for_a_person(
     said: Any, is_posted: bool
 ) -> None:
     with mock.patch.object(notification, "_post") as post:

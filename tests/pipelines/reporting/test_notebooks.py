@@ -124,7 +124,7 @@ def test_a_tail_is_not_shown_as_a_read_of_the_whole_list(warehouse: Path) -> Non
         ).fetchall()
 
 
-def test_notebooks_are_kept_without_outputs_mask_by_default_and_ask_before_each_answer() -> None:
+def test_notebooks_have_no_outputs_mask_by_default_and_ask_before_each_answer() -> None:
     assert tuple(path.stem for path in NOTEBOOKS) == NAMES
     assert "notebooks/executed/" in (CHECKOUT / ".gitignore").read_text("utf-8").splitlines()
     for path in NOTEBOOKS:

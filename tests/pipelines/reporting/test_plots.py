@@ -90,7 +90,7 @@ def test_the_value_of_each_bar_is_shown_while_it_is_pointed_at_or_focused() -> N
     )
 
 
-def test_periods_follow_the_span_of_the_values_and_labels_are_round_numbers_above_them() -> None:
+def test_periods_follow_the_span_of_values_and_labels_are_round_numbers_above() -> None:
     for first, value, names, labels in (
         (
             TODAY - timedelta(days=MAX_DAYS - 1),

@@ -37,7 +37,7 @@ def words_of(path: Path, sql: str = "") -> str:
     return " ".join(made(path).words.split())
 
 
-def test_the_page_needs_no_other_file_and_counts_what_the_tables_hold_without_personal_data(
+def test_the_page_is_one_file_counts_what_the_tables_hold_without_personal_data(
     warehouse: Path,
 ) -> None:
     change(
@@ -361,7 +361,7 @@ def test_findings_and_names_of_any_number_and_length_have_a_report_of_bounded_si
     assert len(html) < 150_000
 
 
-def test_a_report_has_the_same_bytes_each_time_is_its_owners_and_replaces_reports_alone(
+def test_a_report_has_the_same_bytes_is_private_and_replaces_reports_alone(
     warehouse: Path, tmp_path: Path
 ) -> None:
     once, again, link = tmp_path / "once.html", tmp_path / "again.html", tmp_path / "link.html"
@@ -435,7 +435,7 @@ def test_without_anything_reconciled_by_this_version_there_is_no_report(
         (50.0, 25.0, "50.0 h old, tail 25.0 h old  TOO OLD (limit 24 h)", True),
     ],
 )
-def test_a_list_is_as_old_as_its_last_read_or_tail_and_too_old_if_it_was_read_in_the_future(
+def test_a_list_is_as_old_as_its_last_read_or_tail_and_too_old_if_in_the_future(
     age: float, tail: float | None, text: str, is_too_old: bool
 ) -> None:
     """A clock that was wrong once would otherwise silence the monitor for years."""

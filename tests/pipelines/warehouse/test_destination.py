@@ -218,7 +218,7 @@ def test_a_new_project_imports_no_module_that_a_setting_names(
         check_destination(warehouse_settings())
 
 
-def test_nights_to_a_module_of_ones_own_go_on_with_one_line_and_check_calls_it_wrong(
+def test_nights_to_an_own_module_go_on_with_one_line_and_check_calls_it_wrong(
     published: Bridge,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -317,7 +317,7 @@ def test_open_orders_are_not_yet_sales_and_have_an_age(build: duckdb.DuckDBPyCon
     assert build.execute(found).fetchall() == [("a", "PENDING", 10, "PEN", 10)]
 
 
-def test_one_row_says_of_which_environment_the_data_is_and_since_when_each_list_is_complete(
+def test_one_row_names_the_environment_and_since_when_each_list_is_complete(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
     build.execute("UPDATE ops.control_totals SET value = 9 WHERE entity = 'reconciled.lists'")
@@ -343,7 +343,7 @@ def test_one_row_says_of_which_environment_the_data_is_and_since_when_each_list_
     assert (oldest, environment) == (2, "sandbox")
 
 
-def test_a_month_has_its_cancelled_orders_and_its_revenue_without_tax_where_that_is_known(
+def test_a_month_has_its_cancelled_orders_and_revenue_without_tax_where_known(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
     may, june = date(2026, 5, 3), date(2026, 6, 3)

@@ -387,7 +387,7 @@ def as_version_0_3_kept(values: int = 100) -> dict[str, KeptKind]:
         ({"empty": 100}, "object"),
     ],
 )
-def test_what_version_0_3_kept_as_an_object_is_a_list_if_no_plain_object_shows_otherwise(
+def test_what_version_0_3_kept_as_an_object_is_a_list_unless_an_object_differs(
     counts: dict[str, int], kind: str
 ) -> None:
     rows = [f'{{"id":{n},"x":{value}}}' for n, value in enumerate(mixed(**counts))]

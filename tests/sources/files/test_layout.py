@@ -432,7 +432,7 @@ def test_the_dialect_is_that_of_the_lines_from_the_given_header_on(
         ("EUR", "E", "62 torn"),
     ],
 )
-def test_the_last_cell_is_cut_off_only_if_it_is_the_beginning_of_what_the_others_are(
+def test_the_last_cell_is_cut_off_only_if_it_is_the_beginning_of_the_others(
     tmp_path: Path, usual: str, last: str, rejected: str
 ) -> None:
     rows = [f"A{n:02};Perno {n * n};{usual}" for n in range(60)]
@@ -484,7 +484,7 @@ def test_a_blank_line_at_the_end_of_a_block_ends_the_table(
         ("\nTotal registros: 60", 60, "", False),
     ],
 )
-def test_a_last_line_without_an_end_is_rejected_where_it_is_cut_and_noted_where_it_may_be(
+def test_a_last_line_without_an_end_is_rejected_if_cut_and_noted_if_it_may_be(
     tmp_path: Path, last: str, count: int, rejected: str, is_noted: bool
 ) -> None:
     lines = [f"A{n:02};Perno {n * n};{n * 7}.50" for n in range(count)]

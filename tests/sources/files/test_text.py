@@ -211,7 +211,7 @@ def test_quotes_beyond_the_sample_are_found(
     check(tmp_path, literal, rejected="4 quoting, 29 quoting")
 
 
-def test_a_quote_never_closed_and_a_line_beyond_all_measure_are_errors_after_what_is_before_them(
+def test_an_open_quote_and_an_endless_line_are_errors_after_the_rows_before_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = ReadOptions(quote='"', delimiter=";")

@@ -346,7 +346,7 @@ def test_closing_wakes_a_read_under_way() -> None:
             future.result(20)
 
 
-def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_closed() -> None:
+def test_errors_of_a_connection_are_stops_or_doubts_only_once_the_client_is_closed() -> None:
     clients: list[Client] = []
 
     def broken(request: httpx.Request) -> httpx.Response:

@@ -113,9 +113,7 @@ def test_a_connection_is_not_reused_after(answer: bytes) -> None:
         assert len(server.seen) == 2
 
 
-def test_a_connection_is_closed_before_the_end_of_a_body_and_not_used_once_the_transport_is() -> (
-    None
-):
+def test_a_connection_closes_before_the_end_of_a_body_and_with_its_transport() -> None:
     with serving(keeping(KEPT[:-5])) as server:
         one = transport.Transport(server.url)
         request = httpx.Request("GET", server.url, extensions={"deadline": time.monotonic() + 5})

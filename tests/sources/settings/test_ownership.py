@@ -169,7 +169,7 @@ def test_a_folder_above_of_another_user_is_refused(root: Path) -> None:
 
 
 @needs_root
-def test_the_owner_of_the_root_folder_may_own_folders_above_and_not_the_folder_itself(
+def test_the_owner_of_the_root_may_own_folders_above_but_not_the_folder_itself(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a namespace of users that does not show root, its folders belong to `nobody`."""

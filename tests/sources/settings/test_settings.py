@@ -397,7 +397,7 @@ def test_a_file_that_cannot_be_used_is_an_error_that_does_not_quote_it(
         legacy_settings()
 
 
-def test_known_secrets_are_those_of_both_families_even_if_other_settings_are_invalid(
+def test_known_secrets_are_of_both_families_even_if_other_settings_are_invalid(
     root: Path,
 ) -> None:
     write(
@@ -511,7 +511,7 @@ def test_the_root_is_the_nearest_folder_with_dlt(
         find_root()
 
 
-def test_home_counts_if_it_has_settings_of_ours_and_the_search_ends_there_and_at_a_mount(
+def test_home_counts_if_it_has_our_settings_and_the_search_ends_there_or_at_mounts(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then the checkout counts if it has settings, otherwise the current folder."""

@@ -27,9 +27,7 @@ def confirmed(
     return frame(CONFIRMED, [known | dict(zip(names, row, strict=False)) for row in rows])
 
 
-def test_each_line_is_the_same_different_in_doubt_or_never_sent_whatever_the_order_of_rows() -> (
-    None
-):
+def test_each_line_is_same_different_in_doubt_or_never_sent_in_any_order_of_rows() -> None:
     lines: list[tuple[dict[str, Any], tuple[Any, ...]]] = [
         ({"erpCode": '"00038"', "sku": '"a\\"b"', "price": "10.50"}, ("00038", 'a"b', "same", SECOND)),
         ({"erpCode": '"00039"', "price": "10.50"},
