@@ -40,6 +40,8 @@ _NAMES: Final[Mapping[Witness, re.Pattern[str]]] = {
     "test": re.compile(r"((is|es)_)?(order_)?(test|prueba|teste)(_(order|pedido))?"),
     "tags": re.compile(r"((order|pedido)_)?(tags?|labels?|etiquetas?)"),
 }
+TEST_TAGS: Final = "(?i)test|prueba"
+"""What each text contains in which a tag may say that an order is a test."""
 _TAG: Final = re.compile(r"\w[^\[\]\",;|]*")
 """One of several tags, as a JSON array or a text with commas has them."""
 _LOST: Final = r"cancel|anulad|annul|storn|(?<![a-z])void|refund|reembols|chargeback|contracargo"

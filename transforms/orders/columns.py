@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, Ints, array, column
-from orderbridge.transforms.orders.cancelled import STATUSES_MAX, means_cancelled
+from orderbridge.transforms.orders.cancelled import STATUSES_MAX, TEST_TAGS, means_cancelled
 from orderbridge.transforms.values.currencies import CURRENCIES
 from orderbridge.transforms.values.keys import clean_text
 from orderbridge.transforms.values.numbers import (
@@ -195,7 +195,7 @@ class ColumnFacts:
         if "words" in self._kinds:
             self.words.update(texts.dropna().unique())
         if "tags" in self._kinds:
-            tags = texts.dropna().unique()
+            tags = texts[texts.str.contains(TEST_TAGS).fillna(False)].unique()
             self.words.update(text for text in tags if means_cancelled(text, "tags"))
         if "currency" in self._kinds:
             codes = texts.str.upper()
