@@ -1,7 +1,7 @@
 """The command `demo`: the whole bridge against the built-in sandbox, without settings, inside one folder.
 
-In: a folder. Out: what a user would type, each command in a process of its own, with what it prints: pull and
-reconcile, two ERP files imported, the first one twice, run again. The files are templates next to this module:
+In: a folder. Out: what a user would type, each command in a process of its own, with what it prints: a run, two files
+of an ERP imported, the first one twice, another run and a report. The files are templates next to this module:
 customers and articles as a Spanish ERP exports them, with a few rows that cannot go.
 """
 
@@ -13,9 +13,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
@@ -34,43 +34,46 @@ _IMPORT: Final = ("import", "customers", _CUSTOMERS, "--passwords", "file", "--y
 _NEEDED: Final = ("erpCode", "email", "firstName", "lastName")
 _NEW_ORDERS: Final = 4
 """Placed before the last run; some promotions are used as well."""
+_LOG: Final = "import.log"
+
+
+class _Step(NamedTuple):
+    """A command of the demo.
+
+    Attributes:
+        ends_with: the exit code that it has to have.
+        shows_work: whether what it prints while it works is shown; otherwise it is in a file.
+    """
+
+    title: str
+    words: Sequence[str]
+    ends_with: ExitCode = ExitCode.DONE
+    shows_work: bool = True
+
+
+_FIRST: Final = _Step("read every list, publish one DuckDB file: all of it or nothing", ("run",))
 _STEPS: Final = (
-    (
-        "Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing",
-        ("run",),
-        ExitCode.DONE,
-    ),
-    (
-        f"Import {_CUSTOMERS}, exported from an ERP: each rejected line has its reason",
-        _IMPORT,
-        ExitCode.REJECTED,
-    ),
-    ("The same command again: what was sent is not sent a second time", _IMPORT, ExitCode.REJECTED),
-    (
-        f"Import {_VARIANTS}: prices, stock and codes of variants; 00038 keeps its zeros",
+    _FIRST,
+    _Step("send a file of the ERP", _IMPORT, ExitCode.REJECTED),
+    _Step("again: nothing is sent twice", _IMPORT, ExitCode.REJECTED, shows_work=False),
+    _Step(
+        "prices and stock",
         ("import", "variants", _VARIANTS, "--yes"),
         ExitCode.REJECTED,
+        shows_work=False,
     ),
-    (
-        "Run again, compared with both files: the two errors are planted in the file of customers",
+    _Step(
+        f"compare with both files; the two errors are planted in {_CUSTOMERS}",
         ("run", "--erp-customers", _CUSTOMERS, "--erp-variants", _VARIANTS),
         ExitCode.FINDINGS,
     ),
-    ("What was found, as a page", ("report",), ExitCode.DONE),
+    _Step("one page for all", ("report",)),
 )
-"""Title, command and its exit code."""
 _SPEAKING: Final = ("import", "report", "desk")
 """Commands that an office reads."""
-_DESK: Final = (
-    f"The desk: import {_CUSTOMERS} and {_VARIANTS} there, Ctrl-C ends it",
-    ("desk",),
-    ExitCode.DONE,
-)
-_WHERE: Final = f"""\
-report.html                        one page about the warehouse: open it in a browser
-plan-*/result.xlsx                 each line of {_CUSTOMERS} and {_VARIANTS}, and the lines to correct
-warehouse.duckdb                   schemas raw, reconciled, ops and bi: docs/bi.md has SQL for twelve questions
-Next: orderbridge demo --desk  (its pages in the browser: drop the two files there)
+_DESK: Final = _Step(f"import {_CUSTOMERS} and {_VARIANTS} there; Ctrl-C ends it", ("desk",))
+_NEXT: Final = """\
+next: orderbridge demo --desk  (its pages in the browser)
       orderbridge init         (a project of yours)"""
 
 
@@ -78,7 +81,7 @@ Next: orderbridge demo --desk  (its pages in the browser: drop the two files the
 def command(folder: Path, desk: bool, lang: Language | None) -> None:
     """Show the whole bridge against the built-in sandbox; no settings needed.
 
-    Pull, reconcile, import, import again, run, report. Nothing outside the folder is touched. With --desk, the first of
+    Run, import, import again, run, report. Nothing outside the folder is touched. With --desk, the first of
     these only, then the desk opens in the browser, and the sandbox serves until it ends.
     """
     STOP.listen()
@@ -97,7 +100,6 @@ def demo(folder: Path, *, opens_desk: bool = False, language: Language | None = 
     _fresh(folder)
     started_at = time.monotonic()
     with serve(SandboxConfig(seed=7, orders=1_200)) as platform:
-        click.echo(f"A stand-in for the platform is listening on {platform.url}.")
         there = [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))]
         for name in (_CUSTOMERS, _VARIANTS):
             text = render_text("orderbridge.pipelines.cli", f"{name}.j2", there=there).replace(
@@ -105,28 +107,49 @@ def demo(folder: Path, *, opens_desk: bool = False, language: Language | None = 
             )
             (folder / name).write_bytes(text.encode("cp1252"))
         environment = _environment(folder, platform.url)
-        steps = [_STEPS[0], _DESK] if opens_desk else _STEPS
-        for title, command_words, ends_with in steps:
-            words = [*command_words, *_spoken(command_words[0], language)]
-            if ends_with is ExitCode.FINDINGS:
+        before = ""
+        for step in [_FIRST, _DESK] if opens_desk else _STEPS:
+            if step.ends_with is ExitCode.FINDINGS:
                 platform.state.grow("orders", _NEW_ORDERS)
                 for running in platform.state.records("promotions")[5::10]:
                     platform.state.change(
                         "promotions", running["id"], {"useCount": running["useCount"] + 1}
                     )
-            click.echo(f"\n── {title}\n$ orderbridge {shlex.join(words)}")
-            sys.stdout.flush()
-            line = [sys.executable, "-m", "orderbridge.pipelines.cli", *words]
-            out = sys.stdout.fileno()
-            done = subprocess.run(  # noqa: S603  # our own command
-                line, cwd=folder, env=environment, stdout=out, stderr=out, check=False
-            )
-            if done.returncode != ends_with:
-                raise BridgeError(f"`{shlex.join(words)}` ended with exit code {done.returncode}")
+            click.echo(before, nl=False)
+            before = "\n"
+            _run(step, _spoken(step.words[0], language), folder, environment)
     if opens_desk:
         return
-    click.echo(f"\n── Where to look, in {escape(folder.absolute())}\n{_WHERE}")
-    click.echo(f"Done in {time.monotonic() - started_at:.0f} s.")
+    seconds = time.monotonic() - started_at
+    found = f"report.html, warehouse.duckdb, plan-*/result.xlsx, {_LOG}"
+    click.echo(
+        f"\ndone in {seconds:.0f} s; look into {escape(folder.absolute())}: {found}\n{_NEXT}"
+    )
+
+
+def _run(step: _Step, options: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    """Shows the command of a step, and runs it. Raises BridgeError if it ends with another exit code."""
+    words = [*step.words, *options]
+    typed = f"orderbridge {shlex.join(words)}" + ("" if step.shows_work else f" 2>>{_LOG}")
+    click.echo(f"$ {typed}    # {step.title}")
+    sys.stdout.flush()
+    line = [sys.executable, "-m", "orderbridge.pipelines.cli", *words]
+    out = sys.stdout.fileno()
+    with (folder / _LOG).open("ab") as log:
+        done = subprocess.run(  # noqa: S603  # our own command
+            line,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out if step.shows_work else log,
+            check=False,
+        )
+    if done.returncode != step.ends_with:
+        raise BridgeError(
+            f"`{typed}` ended with exit code {done.returncode}",
+            "" if step.shows_work else f"Why is in {folder / _LOG}.",
+        )
 
 
 def _spoken(name: str, language: Language | None) -> list[str]:

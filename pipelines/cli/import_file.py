@@ -152,13 +152,17 @@ def steps(
         lines = plan_command.summary_lines(made, texts=texts, is_sent_at_once=is_brief(made))
         reporter.event("planned", "\n".join(lines), **plan_command.record(made))
 
+    def on_step(step: str, text: str) -> None:
+        if step != "pull" or reporter.style == "json":  # its progress shows that a list is read
+            reporter.event(step, text)
+
     return ImportSteps(
         pull=run_pull,
         push=run_push,
         agree=partial(push_command.agree, texts=texts),
         on_phase=reporter.begin,
         on_plan=on_plan,
-        on_step=reporter.event,
+        on_step=on_step,
         ask=partial(ask, texts=texts) if sys.stdin.isatty() else nobody,
         texts=texts,
         language=language or (None if texts.language == "en" else texts.language),

@@ -80,7 +80,7 @@ def summary_lines(
     )
     lines = [*_of_terminal(text)]
     if is_sent_at_once:
-        return lines
+        return [line.removeprefix("- ") for line in lines]
     has_differences = (
         any(map(result.manifest.outcomes.get, ("exists_differs", "ambiguous")))
         and result.manifest.read

@@ -62,15 +62,28 @@ def listed(asked: Sequence[AskedQuestion]) -> list[str]:
     """The questions, a line each, and what to do."""
     if not asked:
         return [_NONE]
+    return [
+        *rows(asked),
+        f"to see one: {program()} questions {shlex.quote(asked[0].id)}",
+        *confirmation(asked),
+    ]
+
+
+def rows(asked: Sequence[AskedQuestion]) -> list[str]:
+    """A line for each question; of many that begin alike only the first ones, and how many more there are."""
     shown_ones, hidden = _first_of_each_kind(asked)
     width = min(_WIDTH_MAX, max(len(one.id) for one in shown_ones))
     lines = [f"{one.state:<12}  {one.id:<{width}}  {_now(one)}".rstrip() for one in shown_ones]
     for kind, count in hidden.items():
         lines.append(f"and {count} more that begin with {kind}:, all with --csv FILE")
-    lines.append(f"to see one: {program()} questions {shlex.quote(asked[0].id)}")
-    if any(one.is_confirmable for one in asked):
-        lines.append(f"to confirm what is assumed or proposed: {program()} answer --proposed")
     return lines
+
+
+def confirmation(asked: Sequence[AskedQuestion]) -> list[str]:
+    """The command that confirms what is assumed; empty where nothing is."""
+    if not any(one.is_confirmable for one in asked):
+        return []
+    return [f"to confirm what is assumed or proposed: {program()} answer --proposed"]
 
 
 def _first_of_each_kind(

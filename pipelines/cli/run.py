@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.reporting.headline import Headline
 
 _ERP: Final = "erp_customers"
-_SIZED: Final = (*LISTS, "order_lines")
-"""The tables whose sizes a run shows: histories and findings have a row for what is counted anyway."""
 
 
 @declared("run")
@@ -148,7 +146,7 @@ def new_question(question: str) -> str:
 
 def first_questions() -> list[str]:
     """What a first run has assumed, and what is open and therefore null, with the commands; empty where nothing is."""
-    from orderbridge.pipelines.cli.questions import listed
+    from orderbridge.pipelines.cli.questions import confirmation, rows
     from orderbridge.pipelines.questions.meanings import Meanings
     from orderbridge.pipelines.questions.model import PRESSING
 
@@ -157,7 +155,7 @@ def first_questions() -> list[str]:
         return []
     return [
         "what values mean, until you answer (open: left empty; assumed: used as it is shown):",
-        *(f"  {line}" for line in listed(asked)),
+        *(f"  {line}" for line in [*rows(asked), *confirmation(asked)]),
     ]
 
 
@@ -191,8 +189,8 @@ def _read_lines(result: PullResult) -> list[str]:
 
 
 def _reconciled_lines(reconciled: ReconcileResult, read: Mapping[str, int]) -> list[str]:
-    """The sizes of tables that the lists read do not tell, the findings, what left the revenue, and new questions."""
-    tables = [name for name in _SIZED if read.get(name) != reconciled.rows.get(name)]
+    """The tables that have another size than their list, the findings, what left the revenue, and new questions."""
+    tables = [name for name in LISTS if read.get(name) != reconciled.rows.get(name)]
     sizes = reconcile_command.sizes(reconciled, tables)
     return [
         *([sizes] if sizes else []),

@@ -318,10 +318,10 @@ class Import:
         mapping = inputs.with_currencies(mapping).with_passwords(options.passwords)
         path = keep_mapping(mapping)
         texts = self.steps.texts
-        lines = [
-            texts("import.new_mapping", file=path),
-            *mapping.explain(texts("import.ignored")),
-        ]
+        ignored = texts("import.ignored")
+        is_watched = self.steps.ask is not nobody
+        columns = mapping.explain(ignored) if is_watched else [mapping.explain_briefly(ignored)]
+        lines = [texts("import.new_mapping", file=path), *columns]
         self.steps.on_step("mapping", "\n  ".join(lines))
         lookups = allowed_lookups(path, file, options.lookups)
         self.options = replace(options, mapping=path, lookups=lookups)

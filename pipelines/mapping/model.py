@@ -201,14 +201,22 @@ class Mapping:
 
     def explain(self, ignored: str = "ignored") -> list[str]:
         """One line per column and lookup, aligned: the columns and the fields that they fill."""
+        targets = self._targets(ignored)
+        width = max(map(len, targets), default=0)
+        return [f"{name:<{width}}  {target}" for name, target in targets.items()]
+
+    def explain_briefly(self, ignored: str) -> str:
+        """The same as one line."""
+        return ", ".join(f"{name} {target}" for name, target in self._targets(ignored).items())
+
+    def _targets(self, ignored: str) -> dict[str, str]:
+        """What each column and lookup fills."""
         targets = {
             name: f"→ {', '.join(column.paths)}" if column.field else ignored
             for name, column in self.columns.items()
         } | dict.fromkeys(self.unknown, "matches no field")
         targets |= {name: f"may be {path}: not proven" for name, path in self.doubtful.items()}
-        targets |= {
+        return targets | {
             f"{', '.join(lookup.match)} in {lookup.path.name}": f"→ {', '.join(lookup.give)}"
             for lookup in self.lookups
         }
-        width = max(map(len, targets), default=0)
-        return [f"{name:<{width}}  {target}" for name, target in targets.items()]

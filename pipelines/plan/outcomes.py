@@ -33,9 +33,7 @@ NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
 """Outcomes of the lines in `unchanged.csv`."""
 FIRST_LINES: Final = 5
 CONFLICTING_LINES: Final = "conflicting_lines"
-_WORDS: Final = {
-    CONFLICTING_LINES: "the same key with other values: {}; rejects.csv says so of each line"
-}
+_WORDS: Final = {CONFLICTING_LINES: "the same key with other values: {}"}
 """Words of a code around those of its first line, where they are about that line only."""
 SEPARATOR: Final = " | "
 """Separates the problems of a line that has several."""

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 from unittest import mock
 
 import click
@@ -328,10 +328,14 @@ def in_one_process() -> None:
     """The demo's commands run in its process, which has imported them; those of the wheel's demo do not."""
 
     def run(
-        line: list[str], cwd: Path, env: dict[str, str], **_: object
+        line: list[str], cwd: Path, env: dict[str, str], stderr: int | BinaryIO, **_: object
     ) -> subprocess.CompletedProcess[str]:
         done = command(*line[3:], env=env, cwd=cwd)
-        sys.stdout.write(done.said)
+        if isinstance(stderr, int):
+            sys.stdout.write(done.said)
+        else:
+            sys.stdout.write(done.out)
+            stderr.write(done.err.encode())
         return subprocess.CompletedProcess(line, done.code)
 
     mock.patch("subprocess.run", run).start()
@@ -363,9 +367,13 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
     for words in (
         r"^  2 error erp_customers.erp_code_duplicate$", "^variants of the ERP: 38 as last confirmed, 0 different",
         "^ *read again: 48 customers on the platform as sent$",
-        "^  - nothing to send$", "^ +50  left out: on the platform already, identical$",
+        "^48 lines to send: 48 customers to create$", "^ +50  left out: on the platform already, identical$",
     ):  # fmt: skip
         assert re.search(words, done.out, re.M), words
+    assert len(done.out.splitlines()) <= 70  # two screens
+    log = (shown / "import.log").read_text("utf-8")
+    assert re.findall("^(nothing to send|.* to send): ?", log, re.M) == ["38 lines to send"]
+    assert "\nnothing to send\n" in log
     assert (shown / "report.html").is_file()
     with duckdb.connect(shown / "warehouse.duckdb", read_only=True) as warehouse:
         assert warehouse.execute(
