@@ -304,16 +304,27 @@ def test_the_mail_of_a_night_begins_with_what_happened_and_a_command_that_works(
             {"SOURCES__LEGACY__API_KEY": "revoked"},
             3,
             "customers, promotions not read: legacy GET /customers: authentication failed",
-            "init sources.legacy.api_key",
+            "Replace the key in SOURCES__LEGACY__API_KEY, then: orderbridge check",
         ),
         (
             {"SOURCES__LEGACY__BASE_URL": "http://127.0.0.1:9"},
             2,
             "this warehouse holds the data of another source",
-            "questions source",
+            "orderbridge questions source",
         ),
-        ({"LEDGER__PATH": f"{newer}"}, 2, "published; the ledger was not read", "run"),
-        (copy, 4, "published; the copy to the destination failed", "check"),
+        (
+            {"LEDGER__PATH": f"{newer}"},
+            2,
+            "published; the ledger was not read",
+            "Install that version or a newer one (in a checkout: git pull && make setup), then run it again: "
+            "orderbridge run",
+        ),
+        (
+            copy,
+            4,
+            "published; the copy to the destination failed",
+            "orderbridge reconcile",
+        ),
     ]
     with bridge(tmp_path) as made:
         assert made.command("run").code == 0
@@ -326,9 +337,22 @@ def test_the_mail_of_a_night_begins_with_what_happened_and_a_command_that_works(
             first, second, *_ = done.stderr.splitlines()
             assert (done.returncode, first.partition(":")[0]) == (code, "orderbridge"), done.stderr
             assert happened in first
-            assert second == f"next: orderbridge {todo}"
-            if todo.startswith("questions"):
-                assert made.command(*todo.split(), **more).code == 0
+            assert second == f"next: {todo}"
+            if todo == "orderbridge questions source":
+                assert made.command(*todo.split()[1:], **more).code == 0
+        revoked = "SOURCES__LEGACY__API_KEY"
+        (made.folder / ".dlt").mkdir(exist_ok=True)
+        settings = made.folder / ".dlt/secrets.toml"
+        settings.write_text('[sources.legacy]\napi_key = "revoked"\n')
+        settings.chmod(0o600)
+        environment = made.environment() | {"PATH": path, "ORDERBRIDGE_TRIES": "1"}
+        del environment[revoked]
+        done = sh(f"sh {EXAMPLES / 'nightly.sh'}", made.folder, **environment)
+        assert done.stderr.splitlines()[1] == "next: orderbridge init sources.legacy.api_key"
+        (made.folder / "copy").mkdir()
+        copied = copy | {"DESTINATION__DUCKDB__CREDENTIALS": "copy/copy.duckdb"}
+        assert made.command("reconcile", **copied).code == 0
+        assert (made.folder / "copy/copy.duckdb").exists()
         assert made.command("run").code == 0
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -74,6 +76,8 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
         values = dict(map(_changed, changes)) if changes else _ask_missing()
     if values:
         click.echo(f"wrote {escape(write_settings(folder, values))} (mode 0600)")
+        for line in _overridden(values):
+            click.echo(escape(line))
         if _KEY in values:
             _confirm_key()
     else:
@@ -94,6 +98,18 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
             "them: orderbridge questions sources.legacy.stock_semantics"
         )
     return code
+
+
+def _overridden(keys: Iterable[str]) -> Iterator[str]:
+    """The settings among them that the environment has too, so that what was written does not count."""
+    from orderbridge.sources.settings.loaders import given_values
+    from orderbridge.sources.settings.setting import SETTINGS
+
+    for key in keys:
+        with suppress(UsageError):  # the check reports it
+            _, origin = given_values(SETTINGS[key].section)[SETTINGS[key].name]
+            if not origin.startswith(".dlt"):
+                yield f"but {origin} is set too, and counts: change {key} there"
 
 
 def _confirm_key() -> None:

@@ -1,4 +1,4 @@
-"""The command `pull`: walks lists, publishes the raw tables, prints a line for each list.
+"""The command `pull`: reads lists, publishes the raw tables, prints a line for each list.
 
 In: names of lists and how strict to be. Out: stderr for progress, stdout for the result. No row value is printed.
 """
@@ -48,9 +48,8 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
 def command(resources: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 # those of pull_options
     """Read the lists to their ends and publish the raw tables.
 
-    RESOURCE: the name of a list, see --refresh; by default all whose API has settings. A list whose walk fails
-    keeps its previous table and sets the exit code; if every list fails, nothing is published. With --tail only the
-    orders after the last read are requested, and older ones stay as they are.
+    RESOURCE: the name of a list, see --refresh; by default all whose API has settings. A list that cannot be read
+    keeps its previous table and sets the exit code; if every list fails, nothing is published.
     """
     with start(sends_keys=True) as reporter:
         from orderbridge.pipelines.pull.model import PullOptions
@@ -115,12 +114,12 @@ def _counts(lists: Sequence[Mapping[str, object]]) -> Iterable[str]:
     """A table of the lists."""
     from orderbridge.pipelines.cli.console import table_lines
 
-    headings = ("list", *_COUNTS, "verdict")
+    headings = ("list", *_COUNTS[:-1], "passes", "state")
     rows: list[list[object]] = []
     for row in lists:
         counts = ["–" if row[name] is None else row[name] for name in _COUNTS]
         rows.append([row["resource"], *counts, VERDICTS[str(row["verdict"])]])
-    return table_lines(headings, rows, numbers=_COUNTS)
+    return table_lines(headings, rows, numbers=headings[1:-1])
 
 
 def _quarantined(result: PullResult) -> Iterator[str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.reconcile.erp.files import ErpFiles
     from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
     from orderbridge.pipelines.reporting.headline import Headline
+    from orderbridge.sources.extract.result import ListResult
 
 _ERP: Final = "erp_customers"
 
@@ -131,11 +132,11 @@ def _headline_of_failure(reporter: Reporter) -> Iterator[None]:
 
 
 def _report_headline(reporter: Reporter, headline: Headline) -> None:
-    """Prints what happened and the next command as events, for a script that mails them. A hint is in the error."""
+    """Prints what happened and the next command as events, for a script that mails them."""
     if reporter.style != "json":
         return
     reporter.event("headline", headline.happened)
-    if headline.todo.startswith(("orderbridge ", "make ")):
+    if headline.has_command:
         reporter.event("next", headline.todo)
 
 
@@ -176,7 +177,7 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
 def _read_lines(result: PullResult) -> list[str]:
     """The lists with their sizes, the problem of each that has one, and how many rows are quarantined."""
     lists = (
-        f"{walked.distinct} {walked.resource.replace('_', ' ')} ({VERDICTS[walked.verdict]})"
+        f"{_size(walked)}{walked.resource.replace('_', ' ')} ({VERDICTS[walked.verdict]})"
         for walked in result.lists
     )
     lines = [f"read: {', '.join(lists)}"]
@@ -186,6 +187,11 @@ def _read_lines(result: PullResult) -> list[str]:
     if quarantined := sum(len(walked.quarantined) for walked in result.lists):
         lines.append(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine")
     return lines
+
+
+def _size(walked: ListResult) -> str:
+    """How many records were read of a list; nothing of one that failed, whose records stay."""
+    return f"{walked.distinct} " if walked.error is None else ""
 
 
 def _reconciled_lines(reconciled: ReconcileResult, read: Mapping[str, int]) -> list[str]:

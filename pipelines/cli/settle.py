@@ -47,7 +47,7 @@ def command(
 
     Customers are looked up in the platform's list, also those of plans whose folder or input is gone. PLAN is the
     folder of a plan, or its id as printed by this command. What remains unknown is printed with the command that
-    answers it, and the exit code is 6. The look-up stays in this command; answers move to `orderbridge answer`.
+    answers it, and the exit code is 6. Answers are given with `orderbridge answer`.
     """
     reporter = start(sends_keys=True)
     if plan is not None and any(answers.values()):

@@ -29,7 +29,7 @@ _REMOVE: Final = (
 
 @declared("status")
 def command(max_age: float | None, lang: Language | None) -> int:
-    """Show the last runs, the verdict and age of each list, the last failure and open plans."""
+    """Show the last runs, the state and age of each list, the last failure and open plans."""
     start()
     from orderbridge.pipelines.reporting.status import read_status
 

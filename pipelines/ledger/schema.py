@@ -53,7 +53,8 @@ def ledger_version(connection: sqlite3.Connection, path: Path) -> int:
     if version > VERSION:
         raise UsageError(
             f"{path} was written by a newer orderbridge (ledger version {version})",
-            f"Install that version, or a newer one (docs/upgrade.md), then {run_again()}",
+            "Install that version or a newer one (in a checkout: git pull && make setup), "
+            f"then {run_again()}",
         )
     if version not in (0, *_CONVERTED, VERSION):
         raise UsageError(

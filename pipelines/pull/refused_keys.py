@@ -18,6 +18,7 @@ from orderbridge.pipelines.warehouse.sql import table_names
 from orderbridge.sources.contract import LISTS, Family
 from orderbridge.sources.errors import AccessError
 from orderbridge.sources.extract.result import ListResult
+from orderbridge.sources.settings import given_values
 from orderbridge.sources.words import format_time
 
 _NOT_THE_KEY: Final = "UNAUTHENTICATED"
@@ -44,7 +45,10 @@ def hint_at_refused_keys(lists: Sequence[ListResult], published: Path) -> None:
 
 
 def replace_key(family: Family) -> str:
-    """What to do about a key that is not accepted, with the command."""
+    """What to do about a key that is not accepted, with the command: `init` changes the project's own file alone."""
+    origin = given_values(f"sources.{family}").get("api_key", ("", ""))[1]
+    if origin and origin != ".dlt/secrets.toml":
+        return f"Replace the key in {origin}, then: orderbridge check"
     return f"Replace it: orderbridge init sources.{family}.api_key"
 
 

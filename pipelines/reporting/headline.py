@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from orderbridge.pipelines.pull.model import PullResult
+from orderbridge.pipelines.pull.refused_keys import replace_key
 from orderbridge.pipelines.reconcile.reconcile import ReconcileResult
 from orderbridge.pipelines.warehouse.failure import describe_error
 from orderbridge.sources.command_line import complete
@@ -50,6 +51,11 @@ class Headline(NamedTuple):
     def lines(self) -> list[str]:
         """The first two lines of a text."""
         return [self.happened, f"next: {self.todo}"] if self.todo else [self.happened]
+
+    @property
+    def has_command(self) -> bool:
+        """Whether what to do has a command, alone or at its end."""
+        return bool(_AT_END.search(f": {self.todo}"))
 
 
 def headline_of_run(pulled: PullResult, reconciled: ReconcileResult | None) -> Headline:
@@ -101,10 +107,10 @@ def todo_about(error: Exception) -> str:
     """The command that is next after an error; where none is, its hint."""
     if isinstance(error, AccessError):
         is_key = error.family == "legacy" or error.status != 403
-        return f"orderbridge init sources.{error.family}.api_key" if is_key else _CHECK
+        return _todo_of_hint(replace_key(error.family)) if is_key and error.family else _CHECK
     if isinstance(error, Unreachable | Stopped):
         return _RUN
-    if isinstance(error, HttpError):
+    if isinstance(error, HttpError) and not _AT_END.search(error.hint):
         return _CHECK
     if isinstance(error, LockedError):
         return "orderbridge status"
@@ -114,14 +120,21 @@ def todo_about(error: Exception) -> str:
 
 
 def _todo_of_hint(hint: str) -> str:
-    """The command at the end of a line of a hint; that of an answer shows its question first. Without one, the hint."""
-    commands: list[str] = _AT_END.findall(hint)
-    if not commands:
+    """The command at the end of a line of a hint; that of an answer shows its question first. Without one, the hint.
+
+    Where something has to be done before (`Free space, then run it again: …`), it is the whole sentence.
+    """
+    found = _AT_END.search(hint)
+    if found is None:
         return hint.partition("\n")[0]
-    before, is_answer, rest = commands[0].partition(" answer ")
+    command: str = found[1]
+    before = hint[: found.start()].rpartition("\n")[2].rpartition(". ")[2]
+    if ", then" in before:
+        return f"{before}: {command}"
+    called, is_answer, rest = command.partition(" answer ")
     if not is_answer:
-        return commands[0]
-    return f"{before} questions {shlex.quote(shlex.split(rest)[0])}"
+        return command
+    return f"{called} questions {shlex.quote(shlex.split(rest)[0])}"
 
 
 def _names(resources: Iterable[str]) -> str:

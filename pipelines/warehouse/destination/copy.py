@@ -8,7 +8,7 @@ file remains the record from which first-seen and missing-since are derived.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -42,8 +42,6 @@ from orderbridge.sources.settings import WarehouseSettings, load_dlt
 
 MEMORY: Final = "1GB"
 """What DuckDB may use to find what changed. It is enough for four million keys; for more it uses the disk."""
-_DATABASE_EXTRAS: Final = ("postgres", "bigquery", "snowflake")
-"""Extras that bring the driver of the destination of that name."""
 
 
 def connect_destination(settings: WarehouseSettings) -> str:
@@ -209,13 +207,19 @@ def _destination(
 
 
 def _unusable(settings: WarehouseSettings, error: Exception) -> UsageError:
-    """What dlt lacks for a destination, and where to set it."""
+    """What dlt lacks for a destination, and how to install or where to set it."""
     name = settings.destination
-    extra = name if name in _DATABASE_EXTRAS else "postgres"
+    lacking: Sequence[str] = getattr(error, "dependencies", ())  # such as dlt[postgres]
+    if isinstance(error, ImportError) and lacking:
+        extra = lacking[0].partition("[")[2].removesuffix("]")
+        return UsageError(
+            f"WAREHOUSE__DESTINATION: the driver of {name!r} is not installed",
+            f"Install it: {install_command(extra, lacking[0])}",
+        )
     return UsageError(
         f"WAREHOUSE__DESTINATION: dlt cannot use {name!r}: {reason(error)}",
         f"Under [destination.{name}] in .dlt/secrets.toml, set what it needs (credentials = "
-        f'"postgresql://…"). Drivers are extras, such as: {install_command(extra, f"dlt[{extra}]")}',
+        '"postgresql://…"), then: orderbridge check',
     )
 
 

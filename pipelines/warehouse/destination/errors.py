@@ -18,7 +18,7 @@ from orderbridge.pipelines.warehouse.raw.load import without_settings
 from orderbridge.sources.errors import BridgeError, PlatformError
 from orderbridge.sources.settings import WarehouseSettings
 
-PUBLISHED: Final = "The DuckDB file is published. Its copy stays that of before until `orderbridge reconcile` or a run."
+PUBLISHED: Final = "The DuckDB file is published. To copy it again: orderbridge reconcile"
 _HINT: Final = "Check its address and credentials in .dlt/secrets.toml, and its permissions."
 _REFUSED_HINT: Final = "The database refused a statement: look at what the message names."
 _CREDENTIALS: Final = re.compile(r"(://)\S*@|(password\s*=\s*)\S+", re.IGNORECASE)

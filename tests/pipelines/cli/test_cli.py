@@ -39,7 +39,8 @@ from tests.pipelines.cli.test_terminal import HOSTILE, is_safe
 from tests.pipelines.pull.truth import RESOURCES
 from tests.pipelines.reporting.page import leftovers, leftovers_in
 
-EXIT_CODES = Path(__file__).parents[3] / "docs/reference/exit-codes.md"
+CHECKOUT = Path(__file__).parents[3]
+EXIT_CODES = CHECKOUT / "docs/reference/exit-codes.md"
 HIDDEN = "planted_hidden"
 RULE = "customers.erp_code_duplicate"
 
@@ -371,6 +372,11 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
     ):  # fmt: skip
         assert re.search(words, done.out, re.M), words
     assert len(done.out.splitlines()) <= 70  # two screens
+    readme = (CHECKOUT / "README.md").read_text("utf-8")
+    (transcript,) = re.findall(r"^```\n(\$ orderbridge run\n.*?)^```$", readme, re.M | re.S)
+    for line in filter(None, transcript.splitlines()):
+        words = re.escape(line).replace("…", ".*")
+        assert re.search(f"^{words}$", done.out, re.M), f"README.md: {line}"
     log = (shown / "import.log").read_text("utf-8")
     assert re.findall("^(nothing to send|.* to send): ?", log, re.M) == ["38 lines to send"]
     assert "\nnothing to send\n" in log

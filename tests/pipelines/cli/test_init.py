@@ -222,3 +222,14 @@ def test_a_new_gitignore_is_private_whatever_the_mask(tmp_path: Path) -> None:
     os.umask(0)
     project_files.ignore_private_files(tmp_path)
     assert (tmp_path / ".gitignore").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_setting_that_the_environment_has_too_is_named_since_what_was_written_does_not_count(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECONCILE__COUNTRY", "ES")
+    done = ask(changes=("reconcile.country=PE", "reconcile.timezone=America/Lima"))
+    assert "but RECONCILE__COUNTRY is set too, and counts: change reconcile.country there\n" in (
+        done.output
+    )
+    assert "reconcile.timezone there" not in done.output

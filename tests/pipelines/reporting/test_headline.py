@@ -79,13 +79,14 @@ def test_an_error_without_a_command_of_its_own_has_its_hint() -> None:
 @pytest.mark.parametrize(
     ("hint", "todo"),
     [
-        ("Free space, then run it again: orderbridge run", "orderbridge run"),
+        ("It is lost. Stop it, then run it again: orderbridge run", "Stop it, then run it again: orderbridge run"),
+        ("Nothing is lost. Run it again: orderbridge run", "orderbridge run"),
         ("It moved, or answer: orderbridge answer source accept", "orderbridge questions source"),
         ("Answer it: orderbridge --project a answer 'x y' b", "orderbridge --project a questions 'x y'"),
         ("It stays until `orderbridge reconcile`.", "It stays until `orderbridge reconcile`."),
     ],
 )  # fmt: skip
-def test_the_command_at_the_end_of_a_hint_is_next_and_decisions_come_first(
+def test_the_command_at_the_end_of_a_hint_is_next_with_what_comes_before_it(
     hint: str, todo: str
 ) -> None:
     assert todo_about(UsageError("x", hint)) == todo
