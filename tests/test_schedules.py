@@ -340,15 +340,6 @@ def test_the_mail_of_a_night_begins_with_what_happened_and_a_command_that_works(
             assert second == f"next: {todo}"
             if todo == "orderbridge questions source":
                 assert made.command(*todo.split()[1:], **more).code == 0
-        revoked = "SOURCES__LEGACY__API_KEY"
-        (made.folder / ".dlt").mkdir(exist_ok=True)
-        settings = made.folder / ".dlt/secrets.toml"
-        settings.write_text('[sources.legacy]\napi_key = "revoked"\n')
-        settings.chmod(0o600)
-        environment = made.environment() | {"PATH": path, "ORDERBRIDGE_TRIES": "1"}
-        del environment[revoked]
-        done = sh(f"sh {EXAMPLES / 'nightly.sh'}", made.folder, **environment)
-        assert done.stderr.splitlines()[1] == "next: orderbridge init sources.legacy.api_key"
         (made.folder / "copy").mkdir()
         copied = copy | {"DESTINATION__DUCKDB__CREDENTIALS": "copy/copy.duckdb"}
         assert made.command("reconcile", **copied).code == 0

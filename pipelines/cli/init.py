@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SANDBOX_PORT: Final = 8765
 _KEY: Final = "sources.legacy.api_key"
+_API_PATH: Final = "/public/v1"
 
 
 def _lists(family: Family) -> str:
@@ -150,9 +151,16 @@ def _changed(text: str) -> tuple[str, object]:
             f"other users can see the value of {key} in the process list",
             f"Run `orderbridge init {key}` and type it there. If it is or has a key or token, have a new one made.",
         )
-    given = value if is_given else _ask(setting, is_optional=False)
+    given = _without_api_path(setting, value) if is_given else _ask(setting, is_optional=False)
     checked = setting.checked(given)
     return key, checked if isinstance(checked, int | float) else given
+
+
+def _without_api_path(setting: Setting, value: str) -> str:
+    """An address without the path of the v1 API, which documentation has behind it."""
+    if setting.name != "base_url":
+        return value
+    return value.strip().rstrip("/").removesuffix(_API_PATH)
 
 
 def _ask_missing() -> dict[str, object]:
@@ -221,6 +229,7 @@ def _ask(setting: Setting, *, is_optional: bool) -> str:
         answer = _answer_to(question, setting, is_optional=is_optional)
         if not answer and is_optional:
             return ""
+        answer = _without_api_path(setting, answer)
         try:
             setting.checked(answer)
         except UsageError as error:

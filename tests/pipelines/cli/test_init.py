@@ -233,3 +233,13 @@ def test_a_setting_that_the_environment_has_too_is_named_since_what_was_written_
         done.output
     )
     assert "reconcile.timezone there" not in done.output
+
+
+@pytest.mark.parametrize(
+    "given", ["https://api.example/public/v1", "https://api.example/public/v1/"]
+)
+def test_the_path_of_the_api_behind_an_address_is_left_out(project: Path, given: str) -> None:
+    assert ask(changes=(f"sources.public_v1.base_url={given}",)).exception is None
+    assert written(project)["public_v1"]["base_url"] == "https://api.example"
+    assert ask(given, changes=("sources.public_v1.base_url",)).exception is None
+    assert written(project)["public_v1"]["base_url"] == "https://api.example"
