@@ -44,7 +44,7 @@ def hint_at_refused_keys(lists: Sequence[ListResult], published: Path) -> None:
                 error.hint = hint
 
 
-def replace_key(family: Family) -> str:
+def replace_key(family: str) -> str:
     """What to do about a key that is not accepted, with the command: `init` changes the project's own file alone."""
     origin = given_values(f"sources.{family}").get("api_key", ("", ""))[1]
     if origin and origin != ".dlt/secrets.toml":
