@@ -372,9 +372,7 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(
     ):  # fmt: skip
         assert re.search(words, done.out, re.M), words
     printed = [line for line in done.out.splitlines() if line and "▕" not in line]
-    assert len(printed) <= 65, (
-        printed
-    )  # two screens; DuckDB's bar is that of a process without a file
+    assert len(printed) <= 75, printed  # about sixty, and the progress of a slow machine
     readme = (CHECKOUT / "README.md").read_text("utf-8")
     (transcript,) = re.findall(r"^```\n(\$ orderbridge run\n.*?)^```$", readme, re.M | re.S)
     for line in filter(None, transcript.splitlines()):
