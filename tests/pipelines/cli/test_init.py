@@ -224,7 +224,7 @@ def test_a_new_gitignore_is_private_whatever_the_mask(tmp_path: Path) -> None:
     assert (tmp_path / ".gitignore").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_setting_that_the_environment_has_too_is_named_since_what_was_written_does_not_count(
+def test_a_setting_that_the_environment_has_too_is_named(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECONCILE__COUNTRY", "ES")
