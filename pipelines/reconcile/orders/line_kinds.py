@@ -25,6 +25,7 @@ _VALUES: Final = """
     SELECT trim({column}::VARCHAR) AS value, count(*), count_if({price} < 0) = count(*) AS are_negative
     FROM {table} l WHERE {condition} AND value <> ''
     GROUP BY 1 ORDER BY 3 DESC, 2 DESC, 1 LIMIT {most}"""
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _NEGATIVE: Final = "all of their prices are negative"
 _COUNT: Final = "SELECT count(*) FROM {table} WHERE {listed} AND {condition}"
 _PARTS: Final = """
@@ -44,7 +45,7 @@ _COUNTED_ONCE: Final = """
 
 
 def kind_rows(
-    lines: RawLines, decided: Collection[str], answered: Mapping[str, str] = MappingProxyType({})
+    lines: RawLines, decided: Collection[str], answered: Mapping[str, str] = _NOTHING
 ) -> list[KindRow]:
     """The rows of the table of kinds: of the columns that may say it, and those that are decided before.
 
@@ -74,7 +75,9 @@ def kind_sql(kinds: Mapping[str, LineKind]) -> str:
     return f"CASE {' '.join(cases)} ELSE {PRODUCT} END" if cases else PRODUCT
 
 
-def _first_of(lines: RawLines, fields: tuple[str, ...], answered: Mapping[str, str]) -> str | None:
+def _first_of(
+    lines: RawLines, fields: tuple[str, ...], answered: Mapping[str, str] = _NOTHING
+) -> str | None:
     """The column of the first field that has one: as answered, else by its names; None: none has."""
     for field in fields:
         for name in (answered.get(field, ""), *LINE_NAMES[field]):
@@ -144,8 +147,7 @@ def _parent_rows(lines: RawLines) -> Iterator[KindRow]:
 
 def _key_of(lines: RawLines, parent: str, keys: list[str]) -> str | None:
     """The column by whose value lines name another one of their order; None where none is it."""
-    amounts = [*LINE_NAMES["line_total"], *LINE_NAMES["unit_price"]]
-    amount = next((one for one in amounts if one in lines.kinds), None)
+    amount = _first_of(lines, ("line_total", "unit_price"))
     read = "NULL::DOUBLE" if amount is None else lines.tables.numbers(lines.table, amount, "l")
     sql = _PARTS.format(
         parent=sql_name(parent),
