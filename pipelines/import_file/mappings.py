@@ -224,24 +224,23 @@ def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMa
     given = set(filter(None, fields.values()))
     columns: dict[str, MappedColumn] = {}
     for name, column in mapping.columns.items():
-        if name not in fields and not given.isdisjoint(column.paths):
-            columns[name] = MappedColumn(name, None)
-        else:
-            columns[name] = column
+        has_lost_field = name not in fields and not given.isdisjoint(column.paths)
+        columns[name] = MappedColumn(name, None) if has_lost_field else column
     for name, path in fields.items():
         before = columns.get(name)
         if before is None or before.field != path:
             is_unproven = before is not None or name in mapping.doubtful
             columns[name] = MappedColumn(name, path, answered=path is not None and is_unproven)
-    contested = {path: names for path, names in mapping.contested.items() if path not in given}
+    open_contests = {
+        path: tuple(name for name in names if name not in fields)
+        for path, names in mapping.contested.items()
+        if path not in given
+    }
     return replace(
         mapping,
         columns=columns,
         unknown=tuple(name for name in mapping.unknown if name not in fields),
-        contested={
-            path: tuple(name for name in names if name not in fields)
-            for path, names in contested.items()
-        },
+        contested=open_contests,
         doubtful={name: path for name, path in mapping.doubtful.items() if name not in fields},
     )
 

@@ -324,33 +324,38 @@ def check_filled(
 ) -> None:
     """Each of these fields is among the filled ones. Raises UsageError."""
     missing = [name for name in names if name not in filled]
-    if not missing:
-        return
-    own = f"{file.stem}.toml"
-    made = ""
-    if mapping.path is None:
-        made = (
-            f"{_template(mapping.kind, file)} writes one, which --mapping {shlex.quote(own)} uses. "
+    if missing:
+        raise UsageError(
+            f"{file.name}: no column fills {', '.join(missing)}, required for {mapping.kind}",
+            f"{_doubts_about(missing, mapping)}{_how_to_fill(missing, file, mapping)}.",
         )
+
+
+def _doubts_about(missing: Collection[str], mapping: Mapping) -> str:
+    """The columns that may be of a missing field; empty if there are none."""
     doubts = [
         f"{name!r} may be {path}"
         for name, path in mapping.doubtful.items()
         if root_of(path) in missing
     ]
-    if doubts:
-        made = f"{', '.join(doubts)}: neither name nor values prove it. {made}"
+    return f"{', '.join(doubts)}: neither name nor values prove it. " if doubts else ""
+
+
+def _how_to_fill(missing: Collection[str], file: Path, mapping: Mapping) -> str:
+    """What to write into which mapping."""
+    own = f"{file.stem}.toml"
     hint = (
         f"In the mapping {mapping.path or own}, map a column to it, or set a constant or a lookup "
         "(docs/reference/mapping.md)"
     )
+    if mapping.path is None:
+        template = _template(mapping.kind, file)
+        hint = f"{template} writes one, which --mapping {shlex.quote(own)} uses. {hint}"
     column = next((column for column in mapping.columns.values() if ERP_CODE in column.paths), None)
     if LOGIN_FIELDS["code"] in missing and column is not None:
         also = ", ".join(f'"{path}"' for path in [*column.paths[1:], LOGIN_FIELDS["code"]])
         hint += f'; to log in with the ERP\'s code: "{column.name}" = {{ field = "{column.field}", also = [{also}] }}'
-    raise UsageError(
-        f"{file.name}: no column fills {', '.join(missing)}, required for {mapping.kind}",
-        f"{made}{hint}.",
-    )
+    return hint
 
 
 def _template(kind: str, file: Path) -> str:

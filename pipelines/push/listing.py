@@ -197,23 +197,27 @@ def matching_rows(
     key = snake(record.key)
     columns = {snake(f.name): f.name for f in record.fields if not f.fields}
     for table in tables:
-        places = {
-            n
-            for n, record_id in enumerate(table[key].to_pylist() if ids else ())
-            if record_id in ids
-        }
-        for name in LIST_KEYS if record is CUSTOMER else ():
-            values = enumerate(table[snake(name)].to_pylist())
-            places |= {
-                n
-                for n, value in values
-                if value and any(one in keys for one in _row_keys(name, value))
-            }
+        places = _places_with_ids(table[key], ids) if ids else set()
+        if record is CUSTOMER:
+            for name in LIST_KEYS:
+                places |= _places_with_keys(table[snake(name)], name, keys)
         for row in table.take(pa.array(sorted(places), pa.int64())).to_pylist():
-            matches[row[key]] = {name: row[column] for column, name in columns.items()} | {
-                "documents": []
-            }
+            fields = {name: row[column] for column, name in columns.items()}
+            matches[row[key]] = {**fields, "documents": []}
     return matches
+
+
+def _places_with_ids(column: pa.ChunkedArray, ids: Set[str]) -> set[int]:
+    return {place for place, value in enumerate(column.to_pylist()) if value in ids}
+
+
+def _places_with_keys(column: pa.ChunkedArray, name: str, keys: Container[Key]) -> set[int]:
+    """The rows with one of the keys, in any spelling, in the column of one key field."""
+    return {
+        place
+        for place, value in enumerate(column.to_pylist())
+        if value and any(one in keys for one in _row_keys(name, value))
+    }
 
 
 def add_documents(records: Mapping[str, dict[str, Any]], tables: Iterable[pa.Table]) -> None:

@@ -58,28 +58,49 @@ def body_encoder(
     Raises:
         UsageError: a line has no password; `passwords.csv` was changed or cannot be written.
     """
-    has_login = KINDS[plan.kind].has_login
-    operations = (
-        [op for op in plan.operations(to_send) if op.password in ("input", "stored")]
-        if has_login
-        else []
-    )
-    given = [op for op in operations if op.password == "input"]  # noqa: S105 # its source, not a password
-    stored = {op.id: op for op in operations if op.password == "stored"}  # noqa: S105
-    by_line = read_passwords(plan, {line for op in given for line in op.lines}) if given else {}
-    passwords = {op.id: next(filter(None, map(by_line.get, op.lines)), "") for op in given}
-    if lacking := [op for op in given if not passwords[op.id]]:
-        raise UsageError(f"line {lacking[0].lines[0]} of the input has no password", PLAN_AGAIN)
-    passwords |= _store(plan, stored, attempted) if stored else {}
+    passwords: Pairs[int, str] = {}
+    if KINDS[plan.kind].has_login:
+        passwords = _passwords(plan, to_send, attempted, read_passwords)
 
     def encode(operation: PlannedOperation) -> bytes:
         if operation.password is None:
             return msgspec.json.encode(operation.body)
-        return msgspec.json.encode(
-            {PASSWORD: passwords.get(operation.id) or generate(), **operation.body}
-        )
+        password = passwords.get(operation.id) or generate()
+        return msgspec.json.encode({PASSWORD: password, **operation.body})
 
     return encode
+
+
+def _passwords(
+    plan: Plan, to_send: Set[int], attempted: Set[int], read_passwords: ReadPasswords
+) -> dict[int, str]:
+    """The passwords that are in the input, or are stored: by operation."""
+    given: list[PlannedOperation] = []
+    stored: dict[int, PlannedOperation] = {}
+    for operation in plan.operations(to_send):
+        if operation.password == "input":  # noqa: S105 # its source, not a password
+            given.append(operation)
+        elif operation.password == "stored":  # noqa: S105
+            stored[operation.id] = operation
+    passwords = _from_input(plan, given, read_passwords) if given else {}
+    if stored:
+        passwords |= _store(plan, stored, attempted)
+    return passwords
+
+
+def _from_input(
+    plan: Plan, operations: Sequence[PlannedOperation], read_passwords: ReadPasswords
+) -> dict[int, str]:
+    """The first password on the lines of each operation. Raises UsageError: there is none."""
+    by_line = read_passwords(plan, {line for op in operations for line in op.lines})
+    passwords: dict[int, str] = {}
+    for operation in operations:
+        password = next(filter(None, map(by_line.get, operation.lines)), "")
+        if not password:
+            line = operation.lines[0]
+            raise UsageError(f"line {line} of the input has no password", PLAN_AGAIN)
+        passwords[operation.id] = password
+    return passwords
 
 
 def _store(
