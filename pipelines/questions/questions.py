@@ -91,16 +91,29 @@ def answer_questions(answers: Sequence[GivenAnswer], given: Given) -> AnswerResu
         UsageError: an id is of no question, or an answer is not possible: nothing is written then. Or the disk fails,
             perhaps between two kinds.
     """
-    by_kind = [(kind, [one for one in answers if kind.is_about(one.question)]) for kind in KINDS]
-    known = [one for _, of_kind in by_kind for one in of_kind]
+    by_kind = _by_kind(answers)
+    for kind, of_kind in by_kind:
+        kind.check(of_kind, given)
+    places = [kind.write(of_kind, given) for kind, of_kind in by_kind]
+    answered = {one.question for one in answers}
+    notes: list[str] = []
+    for kind, _ in by_kind:
+        for one in kind.asked():
+            if one.id in answered and one.note:
+                notes.append(f"{one.id}: {one.note}")
+    return AnswerResult(answers, places, notes)
+
+
+def _by_kind(answers: Sequence[GivenAnswer]) -> list[tuple[QuestionKind, list[GivenAnswer]]]:
+    """The answers of each kind that has some. Raises UsageError: an id is of no question."""
+    by_kind: list[tuple[QuestionKind, list[GivenAnswer]]] = []
+    known: list[GivenAnswer] = []
+    for kind in KINDS:
+        of_kind = [one for one in answers if kind.is_about(one.question)]
+        known += of_kind
+        if of_kind:
+            by_kind.append((kind, of_kind))
     for one in answers:
         if one not in known:
             find_question(one.question)
-    for kind, of_kind in by_kind:
-        if of_kind:
-            kind.check(of_kind, given)
-    places = [kind.write(of_kind, given) for kind, of_kind in by_kind if of_kind]
-    answered = {one.question for one in answers}
-    asked = [one for kind, of_kind in by_kind if of_kind for one in kind.asked()]
-    notes = [f"{one.id}: {one.note}" for one in asked if one.id in answered and one.note]
-    return AnswerResult(answers, places, notes)
+    return by_kind

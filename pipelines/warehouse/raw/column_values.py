@@ -188,10 +188,9 @@ def gone_values(
         # The field itself, after the objects and lists that hold it: in another form they have other columns.
         places = field_places(resource, names, keys)
         where = places[-1] if places else gone.place
-        is_accepted = accepted.is_changed(f"{resource}.values_gone", where, gone.at) or any(
-            accepted.is_changed(f"{resource}.form_changed", place_in_form, gone.at)
-            for place_in_form in places
-        )
+        is_accepted = accepted.is_changed(f"{resource}.values_gone", where, gone.at)
+        for place_in_form in places:
+            is_accepted |= accepted.is_changed(f"{resource}.form_changed", place_in_form, gone.at)
         if not is_accepted and not is_in_gone_table:
             yield where, gone.words
 
