@@ -159,6 +159,7 @@ def _file(run: Import, *, values: bool) -> dict[str, Any]:
 def _changes(run: Import, plan: Plan, *, values: bool) -> dict[str, Any]:
     """What the plan would change, or has changed; without values in numbers only, beside what `plan` has."""
     from orderbridge.pipelines.import_file.changes import (
+        add_names,
         first_changes,
         first_differences,
         lines_by_reason,
@@ -172,6 +173,7 @@ def _changes(run: Import, plan: Plan, *, values: bool) -> dict[str, Any]:
         return {**found, "changes": None, "differences": None, "reasons": None, "notes": None}
     changes, _ = first_changes(plan)
     inputs = run.made.inputs if run.made is not None else None
+    add_names(plan, inputs, changes)
     return {
         **found,
         "changes": [*map(asdict, changes)],

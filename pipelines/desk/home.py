@@ -305,7 +305,8 @@ def _unknown_row(plan: OpenPlan, texts: Texts) -> UnknownRow:
 
 def _step(step: Step, own: DeskImport | None, texts: Texts) -> Link:
     """What ends requests: a question of the desk, the page of the import, else a command."""
-    words = step.words_in(texts)
+    text = step.words_in(texts)
+    words = text[:1].upper() + text[1:]
     if step.code in _ANSWERS:
         return Link(words, href="/questions")
     if own is not None and step.code in _ON_ITS_PAGE:

@@ -75,10 +75,11 @@ class ColumnsView:
     """The columns of an import.
 
     Attributes:
-        error: why its file cannot be read, and what to do, in English.
+        error: why its file cannot be read, in English.
         read_as: what was chosen of how it is read.
         is_text: an encoding and a delimiter can be chosen.
-        offers_lookup: a second file may have ids that this one lacks.
+        needs_ids: its lines change records, which are named by ids of the platform.
+        offers_lookup: a second file may have what this one lacks.
     """
 
     row: ImportRow
@@ -86,9 +87,10 @@ class ColumnsView:
     read_as: ReadOptions
     is_text: bool
     lookups: Sequence[str]
-    error: Sequence[str]
+    error: str
     is_removable: bool
     is_correction: bool
+    needs_ids: bool
     offers_lookup: bool
 
 
@@ -116,11 +118,18 @@ def asks_columns(document: Document) -> bool:
     questions = document.get("questions") or ()
     if any(each.get("topic") == _COLUMN_TOPIC for each in questions):
         return True
+    if is_unreadable(document):
+        return True
     fields = document.get("fields") or ()
     is_missing = any(
         one["is_required"] and one["column"] is None and one["path"] != PASSWORD for one in fields
     )
     return is_missing and not questions and document.get("state") == "failed"
+
+
+def is_unreadable(document: Document) -> bool:
+    """Whether the command has come to the file, and found no columns in it."""
+    return document.get("state") == "failed" and document.get("columns") == []
 
 
 def shown_plan(document: Document) -> str:
@@ -132,16 +141,17 @@ def shown_plan(document: Document) -> str:
 def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> ColumnsView:
     """The page of the columns of a file."""
     page = None
-    error: list[str] = []
+    error = ""
     try:
         page = columns_page(one, texts)
     except UsageError as problem:
-        error = [problem.message, problem.hint]
+        error = problem.message
     if page is not None and chosen:
         rows = [replace(row, chosen=chosen.get(row.question, row.chosen)) for row in page.rows]
         missing = [field for field in page.missing if field.path not in chosen.values()]
         page = replace(page, rows=rows, missing=missing)
-    needs_ids = KINDS[one.kind].is_update or bool(page is not None and page.missing)
+    needs_ids = KINDS[one.kind].is_update
+    is_lacking = page is not None and bool(page.missing)
     return ColumnsView(
         row=import_row(one, texts),
         page=page,
@@ -151,7 +161,8 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         error=error,
         is_removable=one.is_removable,
         is_correction=one.is_correction,
-        offers_lookup=not one.is_correction and (needs_ids or bool(one.lookups)),
+        needs_ids=needs_ids,
+        offers_lookup=not one.is_correction and (needs_ids or is_lacking or bool(one.lookups)),
     )
 
 

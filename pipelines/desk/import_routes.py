@@ -267,7 +267,8 @@ class ImportRoutes:
         given = [{"question": name, "answer": value} for name, value in answers.items()]
         path = one.folder / "answers.json"
         write_private(path, json.dumps(given).encode())
-        return run_short(["answer", "--from", str(path), "--json"]).error
+        error = run_short(["answer", "--from", str(path), "--json"]).error
+        return self._texts("answer.refused", error=error) if error else ""
 
     def add_lookup(self, request: Request) -> Response:
         """Keeps a second file, which may have ids that the first one lacks."""

@@ -6,7 +6,7 @@ In: what `import --json --values` printed. Out: dataclasses for the templates; e
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, Final, cast
 
@@ -53,9 +53,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a line would do to a record."""
+    """What a line would do to a record; `about`: what a person knows it by."""
 
     line: int
+    about: str
     record: str
     values: Sequence[Value]
 
@@ -192,7 +193,7 @@ def plan_page(
         created=_new_records(rows, texts),
         changes=[*_changes(rows, texts)],
         differences=[_difference(one, texts) for one in _rows(changes, "differences")[:ROWS_MAX]],
-        reasons=[_reason(one, texts) for one in _rows(changes, "reasons")],
+        reasons=_reasons(_rows(changes, "reasons"), texts),
         failing_columns=failing_columns,
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
         notes=[_note(str(note), texts) for note in _rows(changes, "notes")],
@@ -338,13 +339,14 @@ def _note(text: str, texts: Texts) -> Link:
 
 def _changes(rows: Sequence[Document], texts: Texts) -> Iterator[Change]:
     """The changes of records, one for a line and a record: what may add up travels in a request of its own."""
-    together: dict[tuple[int, str], list[Value]] = {}
+    together: dict[tuple[int, str, str], list[Value]] = {}
     for one in rows:
         if one.get("record"):
-            values = together.setdefault((one["line"], one["record"]), [])
+            about = " · ".join(one.get("about") or ())
+            values = together.setdefault((one["line"], about, one["record"]), [])
             values += [_value(value, texts) for value in one["values"]]
-    for (line, record), values in together.items():
-        yield Change(line, texts.record(record), values)
+    for (line, about, record), values in together.items():
+        yield Change(line, about, texts.record(record), values)
 
 
 def _value(value: Document, texts: Texts) -> Value:
@@ -378,6 +380,24 @@ def _difference(one: Document, texts: Texts) -> Difference:
         _text(one["file_value"], texts),
         _text(one["platform_value"], texts),
     )
+
+
+def _reasons(found: Sequence[Document], texts: Texts) -> list[Reason]:
+    """The reasons; those that a page gives in the same words are one."""
+    reasons: dict[tuple[str, str], Reason] = {}
+    for one in found:
+        reason = _reason(one, texts)
+        key = (reason.outcome, reason.words)
+        before = reasons.get(key)
+        reasons[key] = reason if before is None else _joined(before, reason, texts)
+    return [*reasons.values()]
+
+
+def _joined(one: Reason, other: Reason, texts: Texts) -> Reason:
+    lines = one.lines + other.lines
+    rows = [*one.rows, *other.rows][:ROWS_MAX]
+    words = _outcome(one.outcome, texts, lines)
+    return replace(one, outcome_words=words, lines=lines, rows=rows, hidden=lines - len(rows))
 
 
 def _reason(one: Document, texts: Texts) -> Reason:

@@ -6,12 +6,13 @@ command.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.desk.texts import COMPARED, Texts
 from orderbridge.pipelines.desk.zones import offered_zones
 from orderbridge.pipelines.questions.findings import NOT_FINE
 from orderbridge.pipelines.questions.model import AskedQuestion
@@ -39,6 +40,8 @@ _KINDS: Final = {
 }
 """The kinds that have a heading of their own, by what their ids begin with; others are about the meaning of
 values."""
+_DIFFERENCE: Final = re.compile(f"(?:^|, )({'|'.join(COMPARED)}): ")
+"""The name of a field before its values, which follow each other."""
 _AT_ONCE: Final = ("write", "import")
 
 
@@ -89,14 +92,14 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two records, side by side. `differences`: field, the ERP's value, the platform's value."""
+    """Two records, side by side. `differences`: a field, and the values of the ERP and of the platform in one text."""
 
     line: int
     erp_name: str
     platform_name: str
     fiscal_name: str
     agreeing: Sequence[str]
-    differences: str
+    differences: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +191,7 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
         unless=texts("question.not_fine") if question.otherwise.startswith(NOT_FINE) else "",
         otherwise=question.otherwise.removeprefix(NOT_FINE),
         holds_up=[*dict.fromkeys(_held_up(one, texts) for one in question.holds_up)],
-        pair=_pair(question.id) if question.id.startswith(PAIR) else None,
+        pair=_pair(question.id, texts) if question.id.startswith(PAIR) else None,
         is_withdrawable=question.state == "answered",
         counts_at_once=kind_of(question.id) in _AT_ONCE,
     )
@@ -294,7 +297,7 @@ def _row_of(choice: Choice, classes: Sequence[str]) -> dict[str, str]:
     return row if has_class else {choice.value: ""}
 
 
-def _pair(question: str) -> Pair | None:
+def _pair(question: str, texts: Texts) -> Pair | None:
     """The two records of a match; None where the warehouse has them no more."""
     wanted = pair_of(question)
     with open_warehouse() as warehouse:
@@ -307,6 +310,17 @@ def _pair(question: str) -> Pair | None:
         erp_name=found["erp_name"] or "",
         platform_name=found["platform_name"] or "",
         fiscal_name=found["platform_fiscal_name"] or "",
-        agreeing=(found["agreeing"] or "").split(", ") if found["agreeing"] else (),
-        differences=found["differences"] or "",
+        agreeing=[
+            texts.compared_field(name) for name in (found["agreeing"] or "").split(", ") if name
+        ],
+        differences=_differences(found["differences"] or "", texts),
     )
+
+
+def _differences(text: str, texts: Texts) -> list[tuple[str, str]]:
+    """The fields that differ, with both values."""
+    _, *parts = _DIFFERENCE.split(text)
+    return [
+        (texts.compared_field(name), values)
+        for name, values in zip(parts[::2], parts[1::2], strict=True)
+    ]

@@ -7,6 +7,7 @@ commands, and by keeping a file that was dropped.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +51,10 @@ RUN: Final = ("run", "--log", "json")
 _STATIC: Final = {"desk.css": "text/css", "desk.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _REPORT_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 _REPORT_FILE: Final = "report.html"
+_QUESTION_COMMAND: Final = re.compile(
+    r"<code>orderbridge (?:questions|answer|review)\b[^<]*</code>"
+)
+"""A command in the report for which the desk has a page."""
 _VALUE: Final = "value:"
 """What the name of a field begins with that has the class of one value of a table."""
 
@@ -175,6 +180,7 @@ class Desk:
 
         with open_warehouse() as warehouse:
             text = page(read_report_data(warehouse), self._texts.language)
+        text = _QUESTION_COMMAND.sub(f"<b>{self._texts('nav.questions')}</b>", text)
         return HTMLResponse(text, headers={"Content-Security-Policy": _REPORT_POLICY, **headers})
 
     def static(self, request: Request) -> Response:

@@ -12,7 +12,7 @@ from typing import Final, cast
 from orderbridge.sources import texts
 from orderbridge.sources.texts import LANGUAGES, Catalogue, Language, language_of_locale
 
-__all__ = ["LANGUAGES", "Language", "Texts", "catalogue", "language_of_locale"]
+__all__ = ["COMPARED", "LANGUAGES", "Language", "Texts", "catalogue", "language_of_locale"]
 
 
 _KEPT_IN_ENGLISH: Final = ("evidence", "finding", "plan_note", "ask")
@@ -25,6 +25,20 @@ _REQUEST: Final = re.compile(
 _VARIANT: Final = re.compile("products/(?P<product>[^/]+)/variants/(?P<variant>[^/]+)")
 _NAMED: Final = re.compile(r"(^|, )(\w+): ")
 """The name of a field before its value, in values that follow each other."""
+COMPARED: Final = {
+    "erp_code": "erpCode",
+    "login_code": "loginCode",
+    "first_name": "firstName",
+    "last_name": "lastName",
+    "email": "email",
+    "phone": "phone",
+    "price_list_id": "priceListId",
+    "document_number": "documents[0].number",
+    "fiscal_name": "documents[0].fiscalName",
+    "fiscal_address": "documents[0].fiscalAddress",
+    "document_email": "documents[0].email",
+}
+"""The fields of the match with the ERP, by the names of their columns."""
 _LONG: Final = re.compile(r"(?<![0-9.])[0-9]{5,}(?=[. ]|$)")
 """The whole part of a long number."""
 
@@ -51,6 +65,8 @@ class Texts(texts.Texts):
         """A value within a text."""
         if name == "field":
             return self.field(value)
+        if name == "fields":
+            return ", ".join(self.compared_field(one) for one in value.split(", "))
         if name == "request":
             return self.without_requests(value)
         if name in ("file", "folder"):
@@ -73,6 +89,10 @@ class Texts(texts.Texts):
     def field(self, path: str) -> str:
         """A field as people call it."""
         return self.or_own(f"field.{path}", path)
+
+    def compared_field(self, name: str) -> str:
+        """A field of the match with the ERP as people call it."""
+        return self.field(COMPARED.get(name, name))
 
     def without_requests(self, text: str) -> str:
         """A text of a command in which each request is the record that it is about: an office knows no methods."""

@@ -7,7 +7,7 @@ Values of the file are in it, but no password.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as made_by
 from itertools import islice
@@ -17,6 +17,8 @@ from orderbridge.pipelines.import_file.result import LineOutcome, line_outcomes
 from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.ledger.model import FINAL_STATES
 from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.mapping import Mapping as ColumnMapping
+from orderbridge.pipelines.mapping import are_phrases
 from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, Plan, PlannedOperation
 from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA, SEPARATOR
 from orderbridge.pipelines.plan.rejects import RejectsWriter
@@ -30,6 +32,8 @@ from orderbridge.sources.texts import Texts, english
 
 FIRST: Final = 200
 """So many changes, and lines of each reason, are data; the others are in the files of the plan."""
+_CODES: Final = frozenset(("erpCode", "sku"))
+"""Fields that people know articles by."""
 NEEDS_NOTHING: Final = ("confirmed", "unchanged", "exists_same", "merged", "not_sent")
 """Outcomes without a reason that somebody has to read."""
 
@@ -50,11 +54,15 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """A request: the first of its lines, the record that it updates (empty: a new one), and its values."""
+    """A request: the first of its lines, the record that it updates (empty: a new one), and its values.
+
+    `about`: what a person knows that record by: its codes in the file, and its name, where a column has one.
+    """
 
     line: int | None
     record: str
     values: list[ValueChange]
+    about: list[str] = made_by(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -95,6 +103,30 @@ def first_changes(plan: Plan, count: int = FIRST) -> tuple[list[PlannedChange], 
     increments = increment_fields(plan.manifest.semantics)
     changes = [_change(operation, before, increments) for operation in operations]
     return changes, plan.manifest.operations - len(final)
+
+
+def add_names(plan: Plan, inputs: Inputs | None, changes: Sequence[PlannedChange]) -> None:
+    """Adds what people know the records by that are updated. `inputs` as in `lines_by_reason`."""
+    lines = {change.line for change in changes if change.record and change.line is not None}
+    if not lines:
+        return
+    inputs = inputs or inputs_of(plan)
+    rows = _cells_of(inputs, lines)
+    columns = _naming_columns(inputs.mapping, rows)
+    for change in changes:
+        cells = rows.get(change.line or 0, {})
+        texts = [cells[name].strip() for name in columns if name in cells]
+        change.about.extend(dict.fromkeys(filter(None, texts)))
+
+
+def _naming_columns(mapping: ColumnMapping, rows: Mapping[int, Mapping[str, str]]) -> list[str]:
+    """The columns of codes, of the file or of a lookup, and the first one of names that is not sent."""
+    codes = [name for lookup in mapping.lookups for name in lookup.match]
+    codes += [name for name, one in mapping.columns.items() if not _CODES.isdisjoint(one.paths)]
+    sent = {name for name, one in mapping.columns.items() if one.paths}
+    free = [name for name in next(iter(rows.values()), {}) if name not in {*sent, *codes}]
+    of_names = (name for name in free if are_phrases([row.get(name, "") for row in rows.values()]))
+    return [*dict.fromkeys(codes), *islice(of_names, 1)]
 
 
 def _change(
@@ -163,15 +195,23 @@ def _add_cells(plan: Plan, inputs: Inputs | None, rows: Mapping[int, list[dict[s
     """Adds the cells of the lines that a person can correct; a row of another width has none."""
     if not rows:
         return
-    inputs = inputs or inputs_of(plan)
-    writer = RejectsWriter(inputs.table, inputs.mapping, dict.fromkeys(rows, ("", "", "")))
     hidden = KINDS[plan.kind].has_login
-    for line, cells, _ in writer.rows():
-        if len(cells) != len(writer.columns):
-            continue
+    for line, cells in _cells_of(inputs or inputs_of(plan), rows).items():
         shown = {
             name: "" if hidden and PASSWORD_NAME.search(name) else cell
-            for name, cell in zip(writer.columns, cells, strict=True)
+            for name, cell in cells.items()
         }
         for row in rows[line]:
             row["cells"] = shown
+
+
+def _cells_of(inputs: Inputs, lines: Collection[int]) -> dict[int, dict[str, str]]:
+    """The cells of lines by column, but of a row of another width. The file is read until all are found."""
+    writer = RejectsWriter(inputs.table, inputs.mapping, dict.fromkeys(lines, ("", "", "")))
+    found: dict[int, dict[str, str]] = {}
+    for line, cells, _ in writer.rows():
+        if len(cells) == len(writer.columns):
+            found[line] = dict(zip(writer.columns, cells, strict=True))
+        if len(found) == len(lines):
+            break
+    return found

@@ -228,14 +228,18 @@ def _fields(mapping: ColumnMapping) -> list[TargetField]:
     needed = {one.name for one in kind.record.fields if one.required}
     needed |= {*required(mapping.kind, legacy_settings().login_mode)}
     needed |= {one.name for one in kind.operation.params}
+    roots = {root_of(path) for path in filled}
     fields = []
     for path in dict.fromkeys([*all_paths(mapping.kind), *filled]):
+        root = root_of(path)
+        is_required = path in needed or (root in needed and root not in roots)
+        roots.add(root)  # the first field of an object that nothing fills stands for it
         target: Any = resolve(mapping.kind, path)
         fields.append(
             TargetField(
                 path=path,
                 type=target.field.type,
-                is_required=root_of(path) in needed,
+                is_required=is_required,
                 meaning=target.field.meaning,
                 column=filled.get(path),
             )

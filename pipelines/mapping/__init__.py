@@ -6,6 +6,7 @@ In: a mapping file (TOML), or the column names of an input file. Out: a `Mapping
 from __future__ import annotations
 
 from orderbridge.pipelines.mapping.column_names import normalize
+from orderbridge.pipelines.mapping.column_values import are_phrases
 from orderbridge.pipelines.mapping.model import (
     Blank,
     Formats,
@@ -33,6 +34,7 @@ __all__ = [
     "Mapping",
     "OutsideLookup",
     "Scalar",
+    "are_phrases",
     "assume",
     "contested_columns",
     "doubts",

@@ -102,10 +102,14 @@ def casts_doubt(path: str, cells: Sequence[str]) -> bool:
 
 def reads_as_names(path: str, cells: Sequence[str]) -> bool:
     """Whether a column for codes has names of articles: `Tornillo M8 x 40`. Not proven, as a code may have words."""
+    has_enough = sum(bool(cell.strip()) for cell in cells) >= _ENOUGH
+    return path in _CODES and has_enough and are_phrases(cells)
+
+
+def are_phrases(cells: Sequence[str]) -> bool:
+    """Whether most cells have several words, as names of articles have."""
     texts = [cell.strip() for cell in cells if cell.strip()]
-    if path not in _CODES or len(texts) < _ENOUGH:
-        return False
-    return _share(_is_phrase, texts) > _MOST
+    return bool(texts) and _share(_is_phrase, texts) > _MOST
 
 
 def _is_phrase(text: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -83,17 +84,16 @@ def _of_plan(plan: PlanLedger) -> list[AskedQuestion]:
 
 
 def write_examples(question: str) -> list[str]:
-    """What a request was about, from its plan: the lines of the file, and the values that were sent."""
+    """What a request was about, or the first ones of a plan: the lines of the file, and the values that were sent."""
     name, _, numbers = question.removeprefix(PREFIX).partition("/")
-    if not numbers:
-        return []
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        folders = [(one.plan_id, one.folder) for one in ledger.open_plans()]
-    for plan_id, folder in folders:
-        plan = intact_plan(plan_id, folder) if plan_id.startswith(name) else None
-        if plan is not None:
-            file = Path(plan.manifest.input.path).name
-            return [_sent(one, file) for one in plan.operations(_numbers(numbers))]
+        for one in ledger.open_plans():
+            plan = intact_plan(one.plan_id, one.folder) if one.plan_id.startswith(name) else None
+            if plan is not None:
+                unknown = islice(PlanLedger(ledger, one.plan_id).rows(*_UNKNOWN), _SINGLE_MAX)
+                shown = _numbers(numbers) if numbers else {row.id for row in unknown}
+                file = Path(plan.manifest.input.path).name
+                return [_sent(operation, file) for operation in plan.operations(shown)]
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import os
 import re
@@ -622,3 +623,65 @@ def test_a_tab_of_an_ended_desk_says_how_to_open_it_again_and_sends_nothing(
         morning.base = base
         assert created(project) == {}
         assert "Send 5 lines" in morning.get(path).text, "it goes on where it was"
+
+
+_MARKED = re.compile(
+    r"<(bdi|code|style|script)\b.*?</\1>|<(\w+)[^>]* lang=.en.[^>]*>.*?</\2>", re.S
+)
+"""Values of files, commands, and what is marked as English."""
+_ENGLISH = re.compile(
+    r"\b(?:the|of|and|with|not|is|are|was|column|columns|line|lines|row|rows|file|request|requests|customer|customers|"
+    r"sent|answer|order|orders|one|import)\b"
+)
+
+
+def english_in(page: str) -> list[str]:
+    """The English words of a page with what is around them."""
+    text = re.sub(r"<[^>]*>", " ", _MARKED.sub(" ", page))
+    return [text[max(0, one.start() - 40) : one.end() + 40] for one in _ENGLISH.finditer(text)]
+
+
+def test_no_page_of_a_spanish_desk_has_english_words(
+    reconciled: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
+    monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "email")
+    erp = reconciled.folder / "erp.csv"
+    sql = "SELECT full_name, phone_digits FROM reconciled.customers ORDER BY 1 LIMIT 1"
+    ((name, phone),) = reconciled.rows(sql)
+    erp.write_text(f"Codigo;Nombre;Correo;Telefono\r\n990001;{name};otro@example.es;{phone}\r\n")
+    assert reconciled.command("reconcile", "--erp-customers", str(erp)).code == 0
+    with serving(reconciled.folder, language="es") as desk:
+        desk.enter()
+        pages: dict[str, str] = {}
+        columns = CUSTOMERS.replace(b";Correo\r\n", b";Correo;Zona\r\n", 1)
+        columns = re.sub(rb"(?<!Zona)\r\n", b";Norte\r\n", columns)
+        path = drop(desk, columns)
+        pages["columns"] = seen_at_its_end(desk, path)
+        (zone,) = [one for one in columns_of(pages["columns"]) if one.endswith("Zona")]
+        desk.post(f"{path}/columns", **{zone: "ignore"})
+        pages["passwords"] = seen_at_its_end(desk, path)
+        (question,) = set(re.findall(r'name="(answer:import:[^"]+/passwords)"', pages["passwords"]))
+        desk.post(f"{path}/answers", **{question: "file"})
+        pages["plan"] = seen_at_its_end(desk, path)
+        pages["result"] = send(desk, path, pages["plan"])
+        pages["again"] = desk.post(f"{path}/send", shown="x").text
+        rows = [f"A-{n:03d};Tornillo M{n} de acero;1;{1001 + n};1,{n:02d}" for n in range(12)]
+        articles = "\r\n".join(["Codigo;Articulo;productId;variantId;precio", *rows, ""]).encode()
+        path = drop(desk, articles, "articulos.csv", "variants")
+        pages["names"] = seen_at_its_end(desk, path)
+        (names,) = [one for one in columns_of(pages["names"]) if one.endswith("Articulo")]
+        desk.post(f"{path}/columns", **{names: "ignore"})
+        pages["changes"] = seen_at_its_end(desk, path)
+        assert "A-003 · Tornillo M3 de acero" in pages["changes"], "what the article is"
+        reconciled.platform.set_faults({"lost_answer": 1.0})
+        pages["unknown"] = send(desk, path, pages["changes"])
+        reconciled.platform.set_faults({})
+        assert pages["unknown"].count("no llegó respuesta") <= 13, "one reason, with its lines"
+        for address in ("/", "/import", "/questions", "/report", "/report/page", "/nothing"):
+            pages[address] = desk.get(address).text
+        questions = set(re.findall(r'href="[^"]*(/question\?id=[^"]+)"', pages["/questions"]))
+        assert any("match" in one for one in questions)
+        assert any("write" in one for one in questions)
+        pages |= {one: desk.get(html.unescape(one)).text for one in questions}
+    assert {name: found for name, page in pages.items() if (found := english_in(page))} == {}

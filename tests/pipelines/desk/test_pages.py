@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import get_args
 from unittest import mock
 
 import duckdb
 import pytest
 
-from orderbridge.pipelines.desk import jobs
+from orderbridge.pipelines.desk import imports, jobs
 from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import Progress, progress_of
@@ -28,11 +29,25 @@ from orderbridge.pipelines.desk.questions import (
     question_page,
     question_rows,
 )
-from orderbridge.pipelines.desk.texts import LANGUAGES, Texts, catalogue, language_of_locale
+from orderbridge.pipelines.desk.texts import (
+    COMPARED,
+    LANGUAGES,
+    Texts,
+    catalogue,
+    language_of_locale,
+)
+from orderbridge.pipelines.mapping.field_paths import all_paths
+from orderbridge.pipelines.push.results import FILE_OF
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.warehouse import failure
+from orderbridge.sources.contract import LISTS
+from orderbridge.sources.extract.result import Verdict
+from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.settings import warehouse_path
-from orderbridge.transforms.questions import Choice
+from orderbridge.sources.settings.setting import SETTINGS
+from orderbridge.transforms.erp.compare import COMPARISONS
+from orderbridge.transforms.erp.evidence import WEIGHTS
+from orderbridge.transforms.questions import Choice, State
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.desk.browser import Browser, serving
 
@@ -312,7 +327,9 @@ def test_names_of_customers_are_text_on_a_match() -> None:
         choices=[Choice(MARKUP, MARKUP)],
         examples=[MARKUP],
     )
-    pair = Pair(1, MARKUP, f"\N{RIGHT-TO-LEFT OVERRIDE}{MARKUP}", MARKUP, [MARKUP], MARKUP)
+    pair = Pair(
+        1, MARKUP, f"\N{RIGHT-TO-LEFT OVERRIDE}{MARKUP}", MARKUP, [MARKUP], [(MARKUP, MARKUP)]
+    )
     page = QuestionPage(
         question=asked,
         text=MARKUP,
@@ -466,6 +483,25 @@ def test_each_text_is_used_and_each_used_text_is_there_in_both_languages() -> No
         code for code in CODE.findall(everything) if "{" not in code and not code.endswith(".")
     }
     assert plain - set(catalogue()) == set()
+
+
+def test_codes_that_are_made_of_what_the_program_knows_have_their_texts() -> None:
+    held_up = [name for setting in SETTINGS.values() for name in setting.holds_up]
+    fields = [path for kind in KINDS for path in all_paths(kind)]
+    made = {
+        *(f"import.state.{one}" for one in get_args(imports.State)),
+        *(f"kind.{kind}" for kind in KINDS),
+        *(f"kind.{kind}.what" for kind in KINDS),
+        *(f"verdict.{one}" for one in get_args(Verdict)),
+        *(f"state.{one}" for one in get_args(State)),
+        *(f"outcome.{one}" for one in FILE_OF),
+        *(f"list.{name}" for name in LISTS),
+        *(f"class.{one}" for setting in SETTINGS.values() for one in setting.classes),
+        *(f"figures.{'.'.join(name.split('.')[:2])}" for name in held_up if name.startswith("bi.")),
+        *(f"field.{path}" for path in fields),
+        *(f"field.{COMPARED.get(name, name)}" for name in (*COMPARISONS, *WEIGHTS)),
+    }
+    assert made - set(catalogue()) == set()
 
 
 def test_a_bug_is_a_page_and_its_place_is_in_the_terminal(

@@ -27,6 +27,7 @@ NAMED = {
     "schema": {kind for kind, _ in _KINDS.values()},
     "rule": {rule.name for rule in RULES},
     "compared": {*COMPARISONS},
+    "environment": {"sandbox", "production"},
     "severity": {*get_args(Severity)},
     "severities": {*get_args(Severity)},
     "severity_means": {*get_args(Severity)},
