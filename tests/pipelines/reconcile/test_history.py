@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import duckdb
@@ -113,6 +114,71 @@ def test_versions_begin_and_end_as_walks_prove(
             "the same however often it is made, and of records without a row"
         )
         made.rows.clear()
+
+
+class PlainVersions:
+    """The versions of each customer as plain Python keeps them, of the rows that pulls leave."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[dict[str, Any]]] = {}
+
+    def reconcile(self, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            versions = self.of.setdefault(row["id"], [])
+            last = versions[-1] if versions else None
+            if last is None:
+                self._begin(versions, row, row["seen"])
+            elif last["to"] is None:
+                self._go_on(versions, last, row)
+            elif row["missing"] is None or row["seen"] > last["to"]:
+                self._begin(versions, row, max(row["seen"], last["to"]))
+
+    def _go_on(
+        self, versions: list[dict[str, Any]], last: dict[str, Any], row: dict[str, Any]
+    ) -> None:
+        if last["name"] != row["name"]:
+            last |= {"to": max(row["seen"], last["from"]), "by": "changed"}
+            self._begin(versions, row, last["to"])
+        elif row["missing"] is not None:
+            last |= {"to": max(row["missing"], last["from"]), "by": "missing"}
+
+    def _begin(self, versions: list[dict[str, Any]], row: dict[str, Any], begins: datetime) -> None:
+        version = {"name": row["name"], "from": begins, "to": None, "by": None}
+        if row["missing"] is not None:
+            version |= {"to": max(row["missing"], begins), "by": "missing"}
+        versions.append(version)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return sorted(
+            (key, number, one["from"], one["to"], one["to"] is None, one["by"], one["name"])
+            for key, versions in self.of.items()
+            for number, one in enumerate(versions, 1)
+        )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_versions_of_several_customers_are_as_plain_python_keeps_them(
+    made: Warehouse, seed: int
+) -> None:
+    """Names come back, records go and return, walks prove nothing now and then, and clocks are set back."""
+    draw = Random(seed)
+    plain = PlainVersions()
+    made.pull(0, {"6": "Ana"})
+    made.pull(1, {})  # gone before it was first reconciled
+    day = 1
+    for _ in range(12):
+        for _ in range(draw.choice((0, 1, 1, 3))):
+            day += draw.choice((1, 1, 2, 5, -3))
+            keys = draw.sample("12345", draw.randrange(6))
+            listed = {key: draw.choice(("Ana", "Ana", "Eva", "Luz")) for key in keys}
+            made.pull(day, listed, proven=draw.random() < 0.8)
+        made.reconcile()
+        plain.reconcile(made.rows.values())
+        assert [row[:7] for row in made.versions()] == plain.rows()
+    assert len(plain.rows()) > 10
+    made.rows.clear()
+    made.reconcile()
+    assert [row[:7] for row in made.versions()] == plain.rows(), "of records without a row"
 
 
 def test_a_changed_field_makes_a_version_and_a_derived_or_new_column_none(
