@@ -31,6 +31,8 @@ DOUBT = WriteOutcome("in_doubt", 503, error=Unreachable("lost"))
 DEADLINE_S = 17.0
 SETTLE_S = 907.0
 """Primes, like no other time: a term that an expression lacks shows."""
+SETTLED_AT = "1970-01-12 14:01:47"
+"""The settle time after the time at which the clock of a `Place` stands still."""
 
 
 # the loop
@@ -208,11 +210,28 @@ def test_a_create_in_doubt_keeps_that_of_another_plan_waiting_to_the_second(at: 
     at.means = replace(at.means, read_clock=lambda: ClockReading(at.now, "boot", at.now))
     at.now = lost_at + SETTLE_S - 1
     assert at.code(tonight, options) == 5
-    assert "run it again from" in results(tonight)["unsent"][0]["words"]
+    assert f"run it again from {SETTLED_AT} UTC" in results(tonight)["unsent"][0]["words"]
     assert client.sent == []
     at.now = lost_at + SETTLE_S
     at.push(tonight, options)
     assert outcomes(tonight) == {"2": "confirmed.confirmed"}
+
+
+def test_a_created_customer_that_no_list_has_is_asked_about_after_the_settle_time(
+    at: Place,
+) -> None:
+    """Until then the list may be behind."""
+    at.stop_clock()
+    options = PushOptions(agreed=True, settle_s=SETTLE_S)
+    at.answered(at.plan([customer(1)]), asked=options)
+    created_at = at.now
+    for passed, outcome in ((SETTLE_S - 1, "exists_now"), (SETTLE_S, "held")):
+        at.now = created_at + passed
+        again = at.plan([customer(1, phone=str(passed))])
+        client = at.answering(lambda *_: None)
+        at.means = replace(at.means, read_clock=lambda: ClockReading(at.now, "boot", at.now))
+        at.push(again, options)
+        assert (outcomes(again), client.sent) == ({"2": f"unsent.{outcome}"}, [])
 
 
 def test_an_abandoned_create_keeps_that_of_another_plan_waiting_to_the_second(at: Place) -> None:
@@ -246,6 +265,8 @@ def test_an_update_in_doubt_keeps_others_of_its_fields_waiting_to_the_second(at:
         at.means = replace(at.means, read_clock=lambda: ClockReading(at.now, "boot", at.now))
         at.push(later, options)
         assert (at.states(later), len(client.sent)) == (states, states.count("confirmed"))
+        if not client.sent:
+            assert f"run it again from {SETTLED_AT} UTC" in results(later)["unsent"][0]["words"]
 
 
 def test_each_wait_of_a_pace_is_from_the_last_request_or_the_setback() -> None:

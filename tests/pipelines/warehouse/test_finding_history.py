@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from random import Random
 from typing import Any
 
 import duckdb
@@ -60,6 +62,15 @@ class Nights:
         record_findings(self.build, run, at, "found", Accepted(accepted, at))
         ops.insert(self.build, "runs", run_id=run, ended_at=at)
         return in_words(new_findings(self.build))
+
+    def pull(self, run: str, read: list[str], failed: list[str]) -> None:
+        """A run that reconciles nothing."""
+        for names, is_published in ((read, True), (failed, False)):
+            for name in names:
+                ops.insert(
+                    self.build, "coverage", run_id=run, resource=name, published=is_published
+                )
+        ops.insert(self.build, "runs", run_id=run)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self.build.execute(sql).fetchall()
@@ -131,6 +142,114 @@ def test_what_was_gone_while_a_list_could_not_be_read_is_not_new_when_it_is_back
     assert nights.run(one, two, read=both) == ["new since the last run: 1 info"], (
         "a night with all lists lacked it"
     )
+
+
+class PlainMemory:
+    """The findings that are there and those that are gone, as plain Python keeps them."""
+
+    def __init__(self) -> None:
+        self.there: dict[tuple[str, str], int] = {}
+        self.gone: list[tuple[tuple[str, str], int, int]] = []
+        """Finding, the first night that had it, and the first one without it."""
+        self.night = 0
+        self.runs = 0
+        self.last_run = 0
+        """The number of the last run that reconciled, of all runs."""
+        self.run_of: dict[int, int] = {}
+        self.reads: dict[str, dict[int, bool]] = {"customers": {}, "orders": {}}
+        """By list and run whether it was read; runs that did not try are not there."""
+
+    def pull(self, read: list[str], failed: list[str]) -> None:
+        self.runs += 1
+        for names, is_read in ((read, True), (failed, False)):
+            for name in names:
+                self.reads[name][self.runs] = is_read
+
+    def reconcile(self, found: set[tuple[str, str]]) -> None:
+        """In the same run as the last pull."""
+        self.night += 1
+        self.run_of[self.night] = self.runs
+        known: dict[tuple[str, str], int] = dict(self.there)
+        outage = self._outage()
+        for one, first, gone_in in self.gone:
+            if outage is not None and self.run_of[gone_in] >= outage:
+                known[one] = min(known.get(one, first), first)
+        left = [one for one in self.there if one not in found]
+        self.gone += [(one, self.there[one], self.night) for one in left]
+        self.there = {one: known.get(one, self.night) for one in found}
+        self.last_run = self.runs
+
+    def _outage(self) -> int | None:
+        """The first run, since the last read that was reconciled, in which a list failed that is back since."""
+        failures = []
+        for tries in self.reads.values():
+            before = {run: is_read for run, is_read in tries.items() if run <= self.last_run}
+            is_back = any(is_read for run, is_read in tries.items() if run > self.last_run)
+            last = max((run for run, is_read in before.items() if is_read), default=None)
+            if is_back and last is not None:
+                failures += [run for run in before if run > last]
+        return min(failures, default=None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_findings_are_remembered_as_plain_python_remembers_them(nights: Nights, seed: int) -> None:
+    """Of two lists, each of which cannot be read now and then; a number in a detail makes no other finding."""
+    draw = Random(seed)
+    plain = PlainMemory()
+    details = {"total": "orders: total", "address": "orders: address"}
+    for _ in range(25):
+        read = [name for name in plain.reads if draw.random() < 0.6]
+        failed = [name for name in plain.reads if name not in read and draw.random() < 0.8]
+        found = {(PHONE, key) for key in draw.sample("1234", draw.randrange(5))}
+        found |= {(GONE, key) for key in draw.sample(sorted(details), draw.randrange(3))}
+        if draw.random() < 0.3:
+            nights.pull(f"pull-{plain.runs}", read, failed)
+            plain.pull(read, failed)
+            continue
+        count = draw.randrange(99)
+        texts = {key: f"{name}: {count} values, {count + 1} now" for key, name in details.items()}
+        rows = [
+            (rule, None, texts[key]) if rule == GONE else (rule, key, "") for rule, key in found
+        ]
+        nights.run(*rows, read=" ".join(read), failed=" ".join(failed))
+        plain.pull(read, failed)
+        plain.reconcile(found)
+        there = nights.rows(
+            "SELECT entity || '.' || rule, coalesce(entity_id, detail), first_run_id, first_seen_at"
+            " FROM reconciled.exceptions"
+        )
+        assert sorted(there) == sorted(
+            (
+                rule,
+                texts[key] if rule == GONE else key,
+                f"run-{first}",
+                START + timedelta(days=first),
+            )
+            for (rule, key), first in plain.there.items()
+        )
+    past = nights.rows(
+        "SELECT entity || '.' || rule, coalesce(entity_id, detail), first_run_id, last_run_id, gone_run_id"
+        " FROM ops.past_findings"
+    )
+    assert Counter(
+        (rule, text.rpartition(": ")[0] or text, *runs) for rule, text, *runs in past
+    ) == Counter(
+        (rule, details.get(key, key), f"run-{first}", f"run-{night - 1}", f"run-{night}")
+        for (rule, key), first, night in plain.gone
+    )
+    counts = nights.rows(
+        "SELECT run_id, entity || '.' || rule, findings, new, gone FROM ops.finding_counts"
+        f" WHERE run_id = 'run-{plain.night}'"
+    )
+    expected: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for (rule, _), first in plain.there.items():
+        expected[rule][0] += 1
+        expected[rule][1] += first == plain.night
+    for (rule, _), _, night in plain.gone:
+        expected[rule][2] += night == plain.night
+    assert {rule: numbers for _, rule, *numbers in counts} == {
+        rule: numbers for rule, numbers in expected.items() if any(numbers)
+    }
 
 
 def test_findings_of_an_earlier_version_are_not_new(nights: Nights) -> None:
