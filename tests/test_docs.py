@@ -78,10 +78,10 @@ def command_lines() -> Iterator[tuple[str, str]]:
     pages += [*(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "notebooks").glob("*.ipynb")]
     for page in pages:
         where, text = page.relative_to(CHECKOUT).as_posix(), page.read_text("utf-8")
-        blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        blocks = re.findall(r"^ *```\w*\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
         spans = re.findall(
             r"`(orderbridge [^`\n]+)`",
-            re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL),
+            re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL),
         )
         yield from ((where, line) for line in [*"".join(blocks).splitlines(), *spans])
     for page in sorted((CHECKOUT / "docs/schedules").iterdir()):
@@ -126,6 +126,12 @@ def test_command_lines_in_the_docs_are_accepted_and_each_command_has_one() -> No
             pass
         except click.UsageError as error:
             pytest.fail(f"{where}: {name} {rest}: {error}")
+
+
+def test_blocks_of_a_step_are_part_of_it_on_the_site() -> None:
+    """Its Markdown takes four spaces; after fewer of them the numbers of the steps begin anew."""
+    for page in (CHECKOUT / "docs").rglob("*.md"):
+        assert not re.search(r"^ {1,3}```", page.read_text("utf-8"), re.MULTILINE), page
 
 
 def test_files_and_names_that_the_pages_for_contributors_give_exist() -> None:
