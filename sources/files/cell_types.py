@@ -14,6 +14,8 @@ from typing import Final
 VALUES: Final = ("number", "date", "address")
 """Types that no code has."""
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
+_DOTTED_DATE: Final = re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}")
+"""It has the signs of a number."""
 _DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
 _DIGITS: Final = re.compile(r"\d+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
@@ -30,7 +32,7 @@ def type_of(cell: str) -> str:
     if not cell:
         return ""
     if _NUMBER.fullmatch(cell):
-        return "number"
+        return "date" if _DOTTED_DATE.fullmatch(cell) else "number"
     if _DATE.fullmatch(cell):
         return "date"
     if "@" in cell or "://" in cell:
@@ -40,9 +42,11 @@ def type_of(cell: str) -> str:
     return "text"
 
 
+_DIGITS_FORM: Final = r"(?:[0-9][0-9,' ]*(?:\.[0-9,' ]*)?|[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]*)?)"
+"""With one dot, or with groups of three digits: others may be a date."""
 _FORMS: Final = {
-    "number": r"^[+-]?[€$£]? ?[0-9][0-9.,' ]*(?:[%€$£]| [A-Z]{3})?$",
-    "date": "^[0-9]{1,4}[-/][0-9]{1,2}[-/][0-9]{1,4}$",
+    "number": rf"^[+-]?[€$£]? ?{_DIGITS_FORM}(?:[%€$£]| [A-Z]{{3}})?$",
+    "date": r"^(?:[0-9]{1,4}[-/][0-9]{1,2}[-/][0-9]{1,4}|[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4})$",
     "address": "^[^ /]+@",
 }
 

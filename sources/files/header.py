@@ -171,12 +171,14 @@ def _are_groups(filled: list[Record], at: int, names_at: int, width: int) -> boo
 
 
 def _is_full_title(filled: list[Record], at: int, width: int) -> bool:
-    """Whether a line as wide as the table, with a date or a number, is a title above a line of pure names.
+    """Whether a line as wide as the table has groups, or a date or number, above a line of pure names.
 
     Raises:
         Unclear: the rows do not prove that the names are names.
     """
     cells = (filled[at].cells or [])[:width]
+    if _has_repeated_groups(filled, at, width):
+        return True
     values = [cell.strip() for cell in cells if type_of(cell) in VALUES]
     names_at = _next_pure_names(filled, at, width) if values else None
     if names_at is None:
@@ -196,6 +198,17 @@ def _is_full_title(filled: list[Record], at: int, width: int) -> bool:
     other = filled[names_at].line
     problem = f"line {line} has dates or numbers, line {other} a name for each column"
     raise Unclear(problem, "", choice_of_lines(line, other))
+
+
+def _has_repeated_groups(filled: list[Record], at: int, width: int) -> bool:
+    """Whether a line has a text for several columns each, right above names that the rows prove."""
+    cells = [cell.strip() for cell in (filled[at].cells or [])[:width]]
+    is_repeated = len(set(cells)) < width and all(type_of(cell) == "text" for cell in cells)
+    names = filled[at + 1] if at + 1 < len(filled) else None
+    if not is_repeated or names is None or not is_line_of_names(names, width):
+        return False
+    below = [row.cells or [] for row in filled[at + 2 :]]
+    return count_above_data(names.cells or [], below, width) > 1
 
 
 def _next_pure_names(filled: list[Record], at: int, width: int) -> int | None:

@@ -64,10 +64,15 @@ class RowPattern(NamedTuple):
         return not is_code and self.has_codes and type_of(cells[0]) == "text"
 
     def has_amounts_alone(self, cells: Sequence[str]) -> bool:
-        """Whether a line begins with an empty cell and has numbers alone, in columns of numbers."""
-        if cells[0].strip():
+        """Whether a line has numbers alone, in columns of numbers, after an empty cell or a word.
+
+        After a word it also lacks cells that all rows have.
+        """
+        amounts = [at for at in _filled(cells) if at > 0]
+        if any(not self.types[at] == "number" == type_of(cells[at]) for at in amounts):
             return False
-        return all(self.types[at] == "number" == type_of(cells[at]) for at in _filled(cells))
+        missing = set(self.filled).difference(amounts) - {0}
+        return bool(amounts) and (not cells[0].strip() or len(missing) > 1)
 
     def is_heading(self, cells: Sequence[str], names: Sequence[str]) -> bool:
         """Whether a line has a heading alone, or a label and its value, and lacks cells that all rows have."""

@@ -233,6 +233,23 @@ def test_a_column_of_pictures_without_addresses_is_asked_about(cells: list[str])
     }
 
 
+SHORT_NAMES = [
+    ("customers", "TFNO.", PHONES, "phone"),
+    ("customers", "DIR_FISCAL", ["C/ Mayor 1", "Plaza 2", "Paseo 3"], "documents[0].fiscalAddress"),
+    ("customers", "EmailID", ["ana@x.test", "eva@y.test", "leo@z.test"], "email"),
+    ("customers", "GSTIN", ["29ABCDE1234F1Z5", "27ABCDE1234F1Z4"], NUMBER),
+    ("variants", "EXIST.", IDS, "stock"),
+    ("variants", "Custom SKU", CODES, "sku"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "cells", "path"), SHORT_NAMES)
+def test_short_names_of_exports_fill_their_field(
+    kind: str, name: str, cells: list[str], path: str
+) -> None:
+    assert found(kind, {name: cells}) == {name: path}
+
+
 GUESSED = [
     ("variants", "Stock Casa Matriz", IDS, "stock"),
     ("variants", "Peso de venta", PRICES, "weight"),

@@ -38,6 +38,10 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
     (f"Persona;;;;;Domicilio;;;;\n{';'.join('klmnopqrst')}\n{';'.join('abcdefghij')}\n", "", {"preamble": (1,)}),
     *((above + NAMES + ROWS, "", {"columns": "Código,Nombre,PVP", "rows": [n + above.count("\n") for n in (2, 3, 4)]})
       for above in ("Fecha;2024-05-01\n", "Listado de precios\n", "Empresa:;ACME\n", "Listado\nFecha;01/05/2024\n")),
+    # names of groups, above names that the rows prove
+    (f"Artículo;Artículo;Venta;Venta\n{STOCK}", "", {"columns": "Código,Nombre,PVP,Stock", "preamble": (1,)}),
+    ("Código;Nota;Nota;PVP\nTornillo;largo;zinc;1,50\nTuerca;corta;inox;2,50\n", "", {"header": (1,), "rows": [2, 3]}),
+    ("Código;Nota;Nota;PVP\nTornillo;largo;zinc;gratis\nTuerca;corta;inox;2,50\n", "", {"header": (1,)}),
     *((f"{header}\n{ROWS}", "", {"columns": header.replace(";", ","), "header": (1,)})
       for header in ("Código:;Nombre:;PVP:", "Código:;Nombre;PVP", "Código;Descripción 1;PVP 2024", "id;Foto2;x")),
     (f"Código;Rutas\n{('A1;a|b|c' + chr(10)) * 9}\n", "", {"columns": "Código,Rutas"}),
@@ -296,9 +300,10 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     *((f"{STOCK}{line}\nA4;azul;1,00;7\n", "", {"rejected": f"5 {code}"})
       for line, code in ((";;5,00;12", "totals"), (";;5,00;", "totals"), ("Total;Tornillos;5,00;12", "totals"),
                          ("Tornillos;Total;5,00;12", "totals"), ("Total Tornillos;ACME;;12", "totals"),
+                         ("Promedio;;;12", "totals"),
                          ("Familia;Tornillos;;", "rule"), (";Tornillos;;", "rule"), ("Fecha;01/02/2025;;", "rule"))),
     *((f"{STOCK}{line}\nA4;azul;1,00;7\n", "", {"rejected": ""})
-      for line in ("A5;;;", ";Perno;5,00;12", "VARIOS;Perno;5,00;12", "A5;Total;5,00;12",
+      for line in ("A5;;;", ";Perno;5,00;12", "VARIOS;Perno;5,00;12", "VARIOS;;5,00;12", "A5;Total;5,00;12",
                    "Total Gas;Perno;gratis;")),
     # and where they begin with texts
     *((f"Nombre;Color;PVP;Stock\n{line}\nPerno;rojo;1,50;3\nTuerca;azul;2,50;4\nClavo;azul;1,00;5\n", "",
@@ -311,6 +316,10 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
       for rows in (12, 300)
       for line, rejected in (("C1 Perno;1,50;3;", f"{rows + 5} shifted"), ("Perno;C1;1,50;3", f"{rows + 5} shifted"),
                              ("C1;3008;1,50;3", ""), ("C1;Perno;;3", ""))),
+    *(("Nr;Preis;Datum\n" + "".join(f"A{n};{n},50;0{n % 9 + 1}.05.2025\n" for n in range(20)) + f"{line}\n", "",
+       {"rejected": rejected})
+      for line, rejected in (("B1;05.05.2025;", "22 shifted"), ("B1;7,50;05.05.2025", ""),
+                             ("B1;1.250.000;5.5.2025", ""))),
     # what is no row
     *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\nkg;m;;;\n", "", {"rejected": "2 rule"})
       for units in (";;;€/kg;m3/s", ";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück")),
