@@ -67,8 +67,9 @@ MEMORY_MB_PER_MILLION: Final = 12
 MEMORY_MB_MAX: Final = 900
 """Of DuckDB: to begin with, for a million raw rows, and in all; the process takes 500 MB more. By default it uses most
 of the machine's memory; beyond this, it writes to the disk what it can."""
-THREADS_MAX: Final = 4
-"""Of DuckDB. Each needs memory of its own: with 16, the limit does not suffice for three million orders."""
+THREADS: Final = 1
+"""Of DuckDB. Each needs memory of its own, and two that write a table in the order of another one take twice the CPU of
+one."""
 _DOUBLINGS: Final = 4
 FailOn = Literal["error", "warning", "never"]
 """The least severity of findings that nobody has accepted which end a run with exit code 9."""
@@ -228,21 +229,19 @@ class Reconciling:
     ) -> ReconcileResult:
         """Makes the reconciled tables of a build, open for writing, anew and in one transaction.
 
-        Where DuckDB runs out of the memory that it may use, they are made again with one thread and twice as much, in
-        the end with all that it uses by default. `at` is the instant that promotions, birthdates and orders are
-        compared with.
+        Where DuckDB runs out of the memory that it may use, they are made again with twice as much, in the end with all
+        that it uses by default. `at` is the instant that promotions, birthdates and orders are compared with.
 
         Raises:
             UsageError: a setting names a column that the raw orders do not have; see `Cluster.mapper`.
             BridgeError: rows would be lost.
         """
-        ((rows, threads),) = build.execute(_SIZE).fetchall()
+        ((rows,),) = build.execute(_SIZE).fetchall()
         least_mb = min(MEMORY_MB + rows * MEMORY_MB_PER_MILLION // 1_000_000, MEMORY_MB_MAX)
         tries: list[dict[str, object]] = [
-            {"memory_limit": f"{least_mb}MB", "threads": min(THREADS_MAX, threads)}
+            {"memory_limit": f"{least_mb * 2**doublings}MB", "threads": THREADS}
+            for doublings in range(_DOUBLINGS + 1)
         ]
-        for doublings in range(1, _DOUBLINGS + 1):
-            tries.append({"memory_limit": f"{least_mb * 2**doublings}MB", "threads": 1})
         default = change_settings(build, tries[0])
         for settings, more in pairwise([*tries, default]):
             try:
@@ -387,8 +386,7 @@ def _start_again(build: duckdb.DuckDBPyConnection, settings: Mapping[str, object
 _RECONCILED_BEFORE: Final = """
     SELECT count(*) FROM ops.control_totals WHERE entity LIKE 'reconciled.%' AND run_id <> ?"""
 _SIZE: Final = """
-    SELECT (SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE schema_name = 'raw'),
-        current_setting('threads')::INTEGER"""
+    SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables() WHERE schema_name = 'raw'"""
 _NOT_UNIQUE: Final = """
     SELECT id FROM raw.{table}
     WHERE hash(id) IN (SELECT hash(id) FROM raw.{table} GROUP BY ALL HAVING count(*) > 1)

@@ -13,7 +13,7 @@ REASONS = {
     "speed: how much is kept, read or written at once, with the same outcome": """
         sources.decode.json_text._CACHE_MAX sources.decode.ndjson._BLOCK_MIN sources.extract.page_files.PENDING_MAX
         sources.files.arrow_blocks.MAX_NAMES sources.resources.RUNS_MAX
-        pipelines.reconcile.reconcile.MEMORY_MB_MAX pipelines.reconcile.reconcile.THREADS_MAX
+        pipelines.reconcile.reconcile.MEMORY_MB_MAX
         pipelines.reconcile.own_checks.MEMORY_MB_MAX pipelines.pull.order_tail._COUNTED_MAX
         pipelines.reconcile.erp.match.LEFT_ROWS_MAX
         """,
