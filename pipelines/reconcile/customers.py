@@ -72,4 +72,5 @@ def _with_documents(tables: Parts, source: str) -> Iterator[tuple[pd.DataFrame, 
     sql = f"SELECT {columns} FROM temp.owned_documents WHERE owner >= $first AND owner < $first + $count"
     for number, rows in enumerate(tables.read({source: ", ".join(READ_CUSTOMERS)})):
         values = {"first": number * parts.PART_ROWS, "count": len(rows)}
-        yield rows, from_arrow(tables.build.sql(sql, params=values).to_arrow_table())
+        # `sql` with parameters would make a Python object of each value
+        yield rows, from_arrow(tables.build.execute(sql, values).to_arrow_table())
