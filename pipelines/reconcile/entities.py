@@ -51,7 +51,6 @@ from orderbridge.pipelines.warehouse.answers.questions import LINES, RunQuestion
 from orderbridge.pipelines.warehouse.answers.reviews import Review
 from orderbridge.pipelines.warehouse.raw import coverage
 from orderbridge.pipelines.warehouse.raw.recent_rows import RecentRows
-from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources.settings import ReconcileSettings
 from orderbridge.transforms.findings import combine_findings
 from orderbridge.transforms.frames import BIGINT, constant, frame, from_arrow
@@ -259,7 +258,7 @@ def _orders(inputs: StepInputs) -> Entity:
         fewer = fewer_known_customers(recent, choice.fields.customer_id, inputs.accepted)
         inputs.findings.add(combine_findings([*fewer]))
     if choice.fields.total not in (None, *SUMS):
-        lost = lost_totals(recent, choice.fields.total, inputs.accepted)
+        lost = lost_totals(recent, choice.fields.total, raw.passed_on(), inputs.accepted)
         inputs.findings.add(combine_findings([*lost]))
     used = choice.fields.columns()
     proposed: dict[str, str] = {}
@@ -301,13 +300,14 @@ def _order_lines(inputs: StepInputs) -> Entity:
         return Entity(frame(ORDER_LINES), raw_rows=0)
     lines, fields, read = inputs.read_lines
     raw_rows = reconcile_lines(lines, read)
-    passed_on = columns_of(inputs.build, lines.raw)
+    passed_on = lines.passed_on()
     columns = {
         name: column
         for name, column in fields.columns().items()
         if name in ("quantity", "unit_price", "line_total") and column in passed_on
     }
-    lost = lost_line_amounts(inputs.recent("orders"), inputs.lines, columns, inputs.accepted)
+    recent = inputs.recent("orders")
+    lost = lost_line_amounts(recent, inputs.lines, columns, passed_on, inputs.accepted)
     inputs.findings.add(combine_findings([*lost]))
     return Entity(raw_rows=raw_rows)
 

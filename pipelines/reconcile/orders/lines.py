@@ -24,8 +24,9 @@ from orderbridge.transforms.chance import Share
 from orderbridge.transforms.frames import from_arrow
 from orderbridge.transforms.orders.fields import LineUnits
 from orderbridge.transforms.orders.line_fields import LineChoice
-from orderbridge.transforms.orders.lines import LINE_FIELDS, LineReading, lines_part
+from orderbridge.transforms.orders.lines import LINE_FIELDS, ORDER_LINES, LineReading, lines_part
 from orderbridge.transforms.orders.names import DISCOUNT_AMOUNTS, DISCOUNT_ARRAYS
+from orderbridge.transforms.orders.orders import raw_column_names
 
 KEYS: Final = ("order_id", "position")
 """The columns that name a line."""
@@ -98,6 +99,11 @@ class RawLines:
     def keys(self) -> Sequence[str]:
         """See `RawColumns`."""
         return [name for name in self.kinds if name in KEYS or name.endswith("_position")]
+
+    def passed_on(self) -> dict[str, str]:
+        """The raw columns of `reconciled.order_lines`: their names there by their own."""
+        columns = [name for name in columns_of(self.tables.build, self.raw) if name not in KEYS]
+        return raw_column_names(ORDER_LINES, columns)
 
     def parts(self, columns: Iterable[str]) -> Iterator[pd.DataFrame]:
         """See `RawColumns`."""

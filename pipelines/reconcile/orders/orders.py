@@ -125,6 +125,11 @@ class RawOrders:
         """See `RawColumns`."""
         return ("id",)
 
+    def passed_on(self) -> dict[str, str]:
+        """The raw columns of `reconciled.orders`: their names there by their own."""
+        columns = {*columns_of(self.tables.build, self.raw)} - {"id", *BOOKKEEPING}
+        return raw_column_names(ORDERS, sorted(columns))
+
     def parts(self, columns: Iterable[str]) -> Iterator[pd.DataFrame]:
         """See `OrderColumns`."""
         return self.tables.read({self.name: ", ".join([*map(sql_name, columns), _IS_MISSING])})
@@ -307,11 +312,7 @@ def reconcile_orders(
     )
     made, counts = tables.fill(ORDERS, task, tables.read(_sides(orders, choice)))
     tables.findings.add(orders_findings(counts, choice, form, coverage_gap))
-    passed_on = sorted({*columns_of(tables.build, orders.raw)} - {"id", *BOOKKEEPING})
-    raw = [
-        f"o.{sql_name(name)} AS {sql_name(new)}"
-        for name, new in raw_column_names(ORDERS, passed_on).items()
-    ]
+    raw = [f"o.{sql_name(name)} AS {sql_name(new)}" for name, new in orders.passed_on().items()]
     columns = [*(f"f.{name}" for name in ORDERS), *raw, *(f"o.{name}" for name in BOOKKEEPING)]
     tables.build.execute(
         f"CREATE OR REPLACE TABLE reconciled.orders AS SELECT {', '.join(columns)} "

@@ -1,6 +1,6 @@
 """Amounts that could be read, and cannot be in new or changed orders: a platform that writes them in another way.
 
-In: the reconciled orders and lines of a build, beside the raw ones. Out: findings of severity error by column, where
+In: the reconciled orders and lines of a build, with their raw columns. Out: findings of severity error by column, where
 chance does not explain so few readable amounts. An order counts once, however many lines it has.
 """
 
@@ -32,12 +32,14 @@ FALL_MIN: Final = 0.05
 """Least part of the orders by which those with readable amounts have to fall."""
 _RULE: Final = "amounts_lost"
 _READ: Final = f"""
-    SELECT batch, count_if(is_read), count(*) FROM (
-        SELECT s.batch, s.id, bool_and(m.{{amount}} IS NOT NULL) AS is_read
-        FROM {RECENT} s JOIN raw.{{raw}} r ON r.{{key}} = s.id JOIN reconciled.{{made}} m ON {{same}}
-        WHERE r._missing_since IS NULL AND trim(r.{{column}}::VARCHAR) <> ''
-        GROUP BY s.batch, s.id)
+    SELECT batch, {{shares}} FROM (
+        SELECT s.batch, s.id, {{of_order}} FROM {RECENT} s JOIN reconciled.{{table}} r ON r.order_id = s.id
+        WHERE r._missing_since IS NULL GROUP BY s.batch, s.id)
     GROUP BY batch"""
+_OF_ORDER: Final = (
+    "bool_and(r.{field} IS NOT NULL) FILTER (trim(r.{column}::VARCHAR) <> '') AS {field}"
+)
+_SHARES: Final = "count_if({field}), count({field})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,49 +47,58 @@ class _Amounts:
     """Where amounts are read from and to.
 
     Attributes:
-        raw, made: the raw table and the reconciled one.
-        key: the column of the raw table that holds the id of the order.
-        same: the condition (SQL) under which a row `m` of the one is made of a row `r` of the other.
-        columns: the column of the raw table by that of the reconciled one.
+        raw, table: the raw table and the reconciled one.
+        columns: the column of the raw table by field, which is that of the reconciled one.
+        passed_on: the names of the raw columns in the reconciled table, by their own.
     """
 
     raw: str
-    made: str
-    key: str
-    same: str
+    table: str
     columns: Mapping[str, str]
+    passed_on: Mapping[str, str]
+
+    def sql(self) -> str:
+        """For each batch and field: how many orders have an amount that is read, and how many have one (SQL)."""
+        of_order = [
+            _OF_ORDER.format(field=field, column=sql_name(self.passed_on[column]))
+            for field, column in self.columns.items()
+        ]
+        shares = [_SHARES.format(field=field) for field in self.columns]
+        return _READ.format(
+            table=self.table, of_order=", ".join(of_order), shares=", ".join(shares)
+        )
 
 
-def lost_totals(rows: RecentRows, column: str, accepted: Accepted) -> Iterator[pd.DataFrame]:
-    """Findings about the totals of orders, which `column` holds; `reconciled.orders` is made."""
-    totals = _Amounts("orders", "orders", "id", "m.order_id = r.id", {"total": column})
-    yield from _lost(rows, totals, accepted)
+def lost_totals(
+    rows: RecentRows, column: str, passed_on: Mapping[str, str], accepted: Accepted
+) -> Iterator[pd.DataFrame]:
+    """Findings about the totals of orders, which `column` holds; `reconciled.orders` is made, see `_Amounts`."""
+    yield from _lost(rows, _Amounts("orders", "orders", {"total": column}, passed_on), accepted)
 
 
 def lost_line_amounts(
-    rows: RecentRows, table: str, columns: Mapping[str, str], accepted: Accepted
+    rows: RecentRows,
+    table: str,
+    columns: Mapping[str, str],
+    passed_on: Mapping[str, str],
+    accepted: Accepted,
 ) -> Iterator[pd.DataFrame]:
-    """Findings about the amounts of lines, in columns of a raw table by field; `reconciled.order_lines` is made."""
-    same = "m.order_id = r.order_id AND m.line_number = r.position"
-    yield from _lost(rows, _Amounts(table, "order_lines", "order_id", same, columns), accepted)
+    """Findings about the amounts of lines, in columns of a raw table by field; see `lost_totals`."""
+    yield from _lost(rows, _Amounts(table, "order_lines", columns, passed_on), accepted)
 
 
 def _lost(rows: RecentRows, amounts: _Amounts, accepted: Accepted) -> Iterator[pd.DataFrame]:
     def count(kind: RowKind) -> Iterator[Count]:
-        for amount, column in amounts.columns.items():
-            sql = _READ.format(
-                amount=amount,
-                raw=sql_name(amounts.raw),
-                key=amounts.key,
-                made=amounts.made,
-                same=amounts.same,
-                column=sql_name(column),
-            )
-            for batch, read, given in rows.build.execute(sql).fetchall():
-                yield Count(batch, f"{amounts.raw}: {column}", Share(read, given))
+        if not amounts.columns:
+            return
+        for batch, *counts in rows.build.execute(amounts.sql()).fetchall():
+            shares = zip(counts[::2], counts[1::2], strict=True)
+            for column, (read, given) in zip(amounts.columns.values(), shares, strict=True):
+                if given:
+                    yield Count(batch, f"{amounts.raw}: {column}", Share(read, given))
 
     measure = Measure(
-        f"read {amounts.made}",
+        f"read {amounts.table}",
         count,
         _is_large,
         dict.fromkeys(KINDS, ALL_ROWS.format("orders")),

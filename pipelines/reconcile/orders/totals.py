@@ -15,11 +15,10 @@ from typing import Final
 
 import duckdb
 
-from orderbridge.pipelines.reconcile.orders.lines import KEYS, PRODUCT, RawLines, ReadLines
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text
+from orderbridge.pipelines.reconcile.orders.lines import PRODUCT, RawLines, ReadLines
+from orderbridge.pipelines.warehouse.sql import sql_name, sql_text
 from orderbridge.transforms.frames import BIGINT, BOOLEAN, DATE, MONEY, TEXT, TIMESTAMP, from_arrow
 from orderbridge.transforms.orders.lines import ORDER_LINES, lines_findings, lines_part
-from orderbridge.transforms.orders.orders import raw_column_names
 from orderbridge.transforms.values.currencies import DECIMALS, DECIMALS_USUAL
 from orderbridge.transforms.values.dates import OFFSET_MAX, DateContext
 
@@ -66,11 +65,7 @@ def reconcile_lines(lines: RawLines, read: ReadLines) -> int:
     if read.is_in_cents:
         values |= {name: _IN_UNITS.format(name=name) for name in _PRICES}
     columns = [f"{values.get(column, f'f.{column}')} AS {column}" for column in ORDER_LINES]
-    passed_on = [column for column in columns_of(build, lines.raw) if column not in KEYS]
-    raw = [
-        f"l.{sql_name(column)} AS {sql_name(new)}"
-        for column, new in raw_column_names(ORDER_LINES, passed_on).items()
-    ]
+    raw = [f"l.{sql_name(name)} AS {sql_name(new)}" for name, new in lines.passed_on().items()]
     # The lines are many and wide: they must not be the side that a join holds in memory.
     build.execute("SET disabled_optimizers = 'build_side_probe_side,join_order'")
     build.execute(

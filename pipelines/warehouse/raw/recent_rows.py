@@ -128,7 +128,8 @@ class Measure:
         count: counts the rows of the table `RECENT`, which are of a kind. Where all rows of a table are as they should
             be, the count of the table (`orders`) is enough.
         is_large: whether a share that is smaller than before is so by enough to matter.
-        first: the rows (SQL) that the first batch of a kind is compared with; no key where it is not judged.
+        first: the rows (SQL) that the first batch of a kind is compared with; no key where it is not judged. The same
+            rows for both kinds are counted once.
         is_expected: whether a share that is smaller than this one is no news at a place.
     """
 
@@ -214,13 +215,14 @@ class RecentRows:
             measure: what is counted.
             is_accepted: whether a person has accepted a change of a place since an instant.
         """
+        firsts: dict[str, Batches] = {}
         for kind in KINDS:
             stored = self._stored(measure, kind)
             counted = self._counted(measure, kind)
             if stored:
                 records = self._judged(measure, kind, stored, counted, is_accepted)
             else:
-                records = self._first(measure, kind, counted)
+                records = self._first(measure, kind, counted, firsts)
             self._record(measure, kind, stored, records)
             yield from _falls(kind, records)
 
@@ -239,12 +241,20 @@ class RecentRows:
         ((rows,),) = self.build.execute(f"SELECT count(*) FROM {RECENT}").fetchall()
         return _counts(measure, kind) if rows else {}
 
-    def _first(self, measure: Measure, kind: RowKind, counted: Batches) -> Records:
-        """The batches of a list that was never judged: what later ones are compared with."""
+    def _first(
+        self, measure: Measure, kind: RowKind, counted: Batches, firsts: dict[str, Batches]
+    ) -> Records:
+        """The batches of a list that was never judged: what later ones are compared with.
+
+        `firsts` has the counts of the rows that the measure has counted before, by their SQL.
+        """
         batches = dict(counted)
-        if rows := measure.first.get(kind):
-            self.build.execute(_FIRST.format(rows=rows))
-            batches |= _counts(measure, kind)
+        rows = measure.first.get(kind)
+        if rows is not None:
+            if rows not in firsts:
+                self.build.execute(_FIRST.format(rows=rows))
+                firsts[rows] = _counts(measure, kind)
+            batches |= firsts[rows]
         return {
             (batch, place): self._recorded(share)
             for batch, shares in batches.items()
