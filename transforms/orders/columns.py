@@ -95,7 +95,7 @@ class OrderColumns(RawColumns, Protocol):
         """Whether they have payments with amounts."""
 
     def sample(self, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """`id` and these columns of some of the orders; and their lines: `order_id`, and the fields of lines.
+        """`id` and these columns of some of the orders; and their lines: `order_id`, `line_kind`, the fields of lines.
 
         `SUM_OF_PAYMENTS` is one of the columns of orders that have payments.
         """

@@ -336,10 +336,11 @@ def _discount_unit(discount: Question | None) -> DiscountUnit | None:
 
 
 def _prices(lines: pd.DataFrame) -> Numbers:
-    """The prices of lines, or their amounts, before discounts: those of cents have no decimals."""
+    """The prices of products, or their amounts, before discounts: those of cents have no decimals."""
+    products = lines[lines["line_kind"] == "product"]
     for name in ("unit_price", "line_total"):
-        if name in lines:
-            return lines[name].dropna().to_numpy(np.float64)
+        if name in products:
+            return products[name].dropna().to_numpy(np.float64)
     return np.empty(0)
 
 

@@ -127,7 +127,7 @@ class RawLines:
     def sample(self, columns: Mapping[str, str]) -> pd.DataFrame:
         """See `LineColumns`."""
         named = [f"{sql_name(column)} AS {sql_name(name)}" for name, column in columns.items()]
-        read = ["order_id", *named]
+        read = ["order_id", f"{self.kind} AS line_kind", *named]
         sql = f"""
             SELECT {", ".join(read)} FROM {self.table}
             WHERE {self.listed} AND hash(order_id) % {self.share} = 0 AND {self.kind} <> 'part'"""

@@ -182,12 +182,12 @@ class RawOrders:
             sql = f"SELECT o.*, s.total AS {SUM_OF_PAYMENTS} FROM ({sql}) o LEFT JOIN ({sums}) s ON s.order_id = o.id"
         rows = from_arrow(self.tables.build.sql(sql).to_arrow_table())
         if self.lines is None:
-            return rows, frame({"order_id": TEXT})
+            return rows, frame({"order_id": TEXT, "line_kind": TEXT})
         fields = self.line_choice.fields
         read = {name: column for name, column in fields.columns().items() if name in AMOUNTS}
         lines = self.lines.sample(read)
         amounts = read_amounts(lines, LineReading.of(self.line_choice))
-        return rows, amounts.assign(order_id=lines["order_id"])
+        return rows, amounts.assign(order_id=lines["order_id"], line_kind=lines["line_kind"])
 
     def payment_sums(self) -> str:
         """The payments of each order (SQL: `order_id` and `total`), null where one has no amount."""

@@ -140,3 +140,14 @@ def test_what_has_negative_prices_alone_is_assumed_to_be_no_product(tmp_path: Pa
         ]
         words = made.one(f"SELECT evidence FROM reconciled.meanings WHERE question = '{KINDS}'")
         assert "all of their prices are negative" in str(words)
+
+
+def test_small_amounts_of_lines_that_are_no_products_do_not_hide_cents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECONCILE__ORDER_TOTAL", "sum_of_lines")
+    rows = [line("a", "CUP", 1, 1999, type="product")]
+    rows += [line(one, "BOTTLE", 1, 25, type="deposit") for one in ("b", "c")]
+    with shop(tmp_path, rows, 2049) as made:
+        unit = "SELECT state FROM reconciled.meanings WHERE question = 'reconcile.order_total_unit'"
+        assert made.one(unit) == "assumed", "in units or in cents is a question"
