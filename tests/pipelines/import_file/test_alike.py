@@ -122,6 +122,33 @@ def test_two_new_customers_of_a_file_are_told_apart_by_different_addresses(
     assert desk.at.codes() == codes
 
 
+def test_of_each_group_of_codes_alike_the_first_is_sent_and_the_others_are_held(
+    desk: Desk,
+) -> None:
+    """A group of three, one told apart by addresses, one alike in the login alone, and one of its own."""
+    lines = (
+        "erpCode;firstName;loginCode;email",
+        "A-31;Ana;A-31;",
+        "B-7;Bea;B-7;b@x.test",
+        "a031;Eva;a031;e@x.test",
+        "b7;Bob;b7;bob@x.test",
+        "A31;Ada;A31;",
+        "X-1;Cid;L-5;",
+        "Y-2;Dan;l05;",
+        "Z-1;Zoe;Z-1;",
+    )
+    done = desk.run(desk.write("\n".join([*lines, ""])))
+    assert sorted(desk.at.codes()) == ["A-31", "B-7", "X-1", "Z-1", "b7"]
+    held = {
+        row["line"]: row["words"].partition(",")[0] for row in results(done.plan.folder)["unsent"]
+    }
+    assert held == {
+        "4": "erpCode: a031 may be the customer of line 2",
+        "6": "erpCode: A31 may be the customer of line 2",
+        "8": "loginCode: l05 may be the customer of line 7",
+    }
+
+
 def test_a_damaged_file_of_held_lines_is_named_and_no_bug(desk: Desk) -> None:
     plan = desk.run(desk.write(FILE)).plan.folder
     (plan / ALIKE_FILE).write_bytes(b"{")
