@@ -11,6 +11,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.pipelines.bridge import Bridge
+from tests.pipelines.desk.browser import serving
 
 if TYPE_CHECKING:  # imported before it is a plugin, its asserts would not be rewritten
     from tests.desk.person import Person
@@ -235,3 +236,18 @@ def test_a_run_is_shown_until_its_end(shop: Bridge, opened: Callable[..., Person
     person.press("Run now")
     assert "Done" in person.find("#progress").text
     person.is_accessible()
+
+
+def test_a_tab_whose_desk_has_ended_says_how_it_is_opened_again(
+    project: Bridge, chromium: Callable[..., Person]
+) -> None:
+    with serving(project.folder) as browser:
+        person = chromium()
+        person.open(browser.opener.as_uri())
+        person.go("/import")
+        notice = person.find("[data-alive]")
+        person.driver.execute_script("dispatchEvent(new Event('focus'))")
+        assert not notice.is_displayed()
+    person.driver.execute_script("dispatchEvent(new Event('focus'))")
+    person.until(lambda _: notice.is_displayed())
+    assert "orderbridge desk" in notice.text
