@@ -181,7 +181,7 @@ def test_what_a_killed_push_left_settles_after_intent_request_and_settle_time(
 
 def test_a_doubt_settles_after_its_answer_was_lost_and_not_after_its_intent(at: Place) -> None:
     at.stop_clock()
-    plan = at.plan([customer(1)])
+    plan = at.plan([customer(1), customer(2)])
 
     def answer(*_: object) -> WriteOutcome:
         at.now += 101.0
@@ -193,7 +193,12 @@ def test_a_doubt_settles_after_its_answer_was_lost_and_not_after_its_intent(at: 
     assert at.push(plan, options).settles_at == sent_at + 101.0 + SETTLE_S
     client = at.answering(lambda *_: None)
     at.means = replace(at.means, read_clock=lambda: ClockReading(at.now, "boot", at.now))
-    for passed, sent in ((101.0 + SETTLE_S - 1, 0), (101.0 + SETTLE_S, 1)):
+    for passed, sent in (
+        (101.0 + SETTLE_S - 1, 0),
+        (101.0 + SETTLE_S, 1),
+        (202.0 + SETTLE_S - 1, 1),
+        (202.0 + SETTLE_S, 2),
+    ):
         at.now = sent_at + passed
         at.push(plan, options)
         assert len(client.sent) == sent
