@@ -64,12 +64,13 @@ class RowPattern(NamedTuple):
         return not is_code and self.has_codes and type_of(cells[0]) == "text"
 
     def has_amounts_alone(self, cells: Sequence[str]) -> bool:
-        """Whether a line has numbers alone, in columns of numbers, after an empty cell or a word.
+        """Whether a line has numbers alone, in columns of numbers or dates, after an empty cell or a word.
 
         After a word it also lacks cells that all rows have.
         """
         amounts = [at for at in _filled(cells) if at > 0]
-        if any(not self.types[at] == "number" == type_of(cells[at]) for at in amounts):
+        are_amounts = all(type_of(cells[at]) == "number" for at in amounts)
+        if not are_amounts or any(self.types[at] not in ("number", "date") for at in amounts):
             return False
         missing = set(self.filled).difference(amounts) - {0}
         return bool(amounts) and (not cells[0].strip() or len(missing) > 1)

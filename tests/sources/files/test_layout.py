@@ -319,7 +319,7 @@ LINES: list[tuple[str, str, dict[str, Any]]] = [
     *(("Nr;Preis;Datum\n" + "".join(f"A{n};{n},50;0{n % 9 + 1}.05.2025\n" for n in range(20)) + f"{line}\n", "",
        {"rejected": rejected})
       for line, rejected in (("B1;05.05.2025;", "22 shifted"), ("B1;7,50;05.05.2025", ""),
-                             ("B1;1.250.000;5.5.2025", ""))),
+                             ("B1;1.250.000;5.5.2025", ""), (";999,50;1234", "22 totals"))),
     # what is no row
     *((f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\nkg;m;;;\n", "", {"rejected": "2 rule"})
       for units in (";;;€/kg;m3/s", ";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück")),
