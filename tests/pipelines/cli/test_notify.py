@@ -164,7 +164,7 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
         "the current folder"
     )
     assert (failed["message"] in done.err, "wrong-key" in json.dumps(failed)) == (True, False)
-    todo = "next: orderbridge init sources.legacy.api_key"
+    todo = "next: Replace the key in SOURCES__LEGACY__API_KEY, then: orderbridge check"
     assert failed["text"].split("\n", 2)[1:] == [todo, failed["hint"]]
     assert (stopped["exit_code"], stopped["published"], stopped["message"]) == (
         143,
@@ -194,7 +194,7 @@ def test_an_unread_list_is_reported_with_its_reason_whatever_the_webhook_answers
     assert json.loads(done.err.splitlines()[0])["event"] == "started"
     events = [json.loads(line) for line in done.said.splitlines()]
     (command,) = [one["message"] for one in events if one["event"] == "next"]
-    assert command == "orderbridge init sources.legacy.api_key"
+    assert command == "Replace the key in SOURCES__LEGACY__API_KEY, then: orderbridge check"
     (posted,) = webhook.posted
     organization = published.one("SELECT organization FROM ops.warehouse")
     assert posted["organization"] == organization
@@ -202,7 +202,7 @@ def test_an_unread_list_is_reported_with_its_reason_whatever_the_webhook_answers
     happened, todo, run, *_ = posted["text"].split("\n")
     assert happened.startswith(f"{posted['project']} ({organization}): the run ended with 3: ")
     assert happened.endswith(f" not read: legacy GET /customers: {why}")
-    assert todo == "next: orderbridge init sources.legacy.api_key"
+    assert todo == f"next: {command}"
     assert run.startswith("run 2")
     accepted = published.one("SELECT min(ended_at) FROM ops.runs")
     assert (
