@@ -115,6 +115,7 @@ lint: dev
 	$(PY) -m ruff format --check .
 	$(VENV)/bin/lint-imports --no-logo
 	@if grep -rnE --include='*.py' '^def test_\w{75}' tests; then echo 'the name of a test has fewer than 80 characters' >&2; exit 1; fi
+	@$(PY) -m tests.mutants --check # the planted bugs fit the code
 
 types: dev
 	$(PY) -m mypy

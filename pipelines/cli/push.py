@@ -218,18 +218,17 @@ class _HeldLines(NamedTuple):
 
 
 def _held_lines(plan: Plan) -> _HeldLines:
-    from orderbridge.pipelines.plan.alike import kept_pairs
+    from orderbridge.pipelines.plan.alike import CODE as ALIKE
     from orderbridge.pipelines.plan.lost_zeros import kept_zeros
     from orderbridge.pipelines.plan.repeated_codes import CODE as REPEATED
 
     total = plan.manifest.outcomes.get("held", 0)
+    lines = Counter(one.code for one in plan.unsent_lines()) if total else Counter[str]()
     zeros = [one for one in kept_zeros(plan.folder) if one.lines]
     questions = dict.fromkeys(lost.question for one in zeros for lost in one.found)
     with_zeros = sum(one.lines for one in zeros)
-    alike = sum(len(one.pairs) for one in kept_pairs(plan.folder))
-    repeated = sum(one.code == REPEATED for one in plan.unsent_lines()) if total else 0
-    texts = total - with_zeros - alike - repeated
-    return _HeldLines(total, list(questions), alike, repeated, texts)
+    texts = total - with_zeros - lines[ALIKE] - lines[REPEATED]
+    return _HeldLines(total, list(questions), lines[ALIKE], lines[REPEATED], texts)
 
 
 def _correction(plan: Plan, workbook: Path | None, *, is_rejected: bool, is_held: bool) -> Step:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from orderbridge.pipelines.ledger.keys import comparable, loose_code
-from orderbridge.pipelines.ledger.model import State, StateChange
+from orderbridge.pipelines.ledger.model import StateChange
 from orderbridge.pipelines.plan.model import PlannedOperation
 from orderbridge.sources.contract import OPERATIONS, path_pattern
 from orderbridge.sources.gaps import GAPS
@@ -92,38 +92,46 @@ def classify(
         failed: status of the attempt before. The same refusal twice is a rejection, in whatever form it comes.
     """
     if outcome is None:
-        return StateChange(operation.id, _state_before(is_doubted))
-    answered = _with_response(operation.id, outcome)
+        return _not_happened(operation.id, {}, is_doubted)
+    response = _response(outcome)
     if not may_have_happened(outcome):
-        return answered._replace(to=_state_before(is_doubted))
+        return _not_happened(operation.id, response, is_doubted)
     is_further_refusal = is_doubted and is_refusal(outcome.status)
     if is_further_refusal and outcome.status == failed:
-        return answered._replace(to="rejected")
+        return StateChange(operation.id, "rejected", **response)
     if outcome.state == "in_doubt":
-        # a further refusal adds nothing that may still arrive
-        return answered if is_further_refusal else answered._replace(doubt_at=now)
+        doubt_at = None if is_further_refusal else now  # it adds nothing that may still arrive
+        return StateChange(operation.id, "in_doubt", doubt_at=doubt_at, **response)
+    if outcome.error is not None and is_doubted:
+        words = f"{outcome.error.message}; an earlier attempt may have arrived"
+        return StateChange(operation.id, "in_doubt", **{**response, "words": words})
     if outcome.error is not None:
-        if is_doubted:
-            return answered._replace(words=f"{answered.words}; an earlier attempt may have arrived")
-        return answered._replace(to="rejected")
-    if reason := _doubt_about(operation, outcome):
+        return StateChange(operation.id, "rejected", **response)
+    reason = _doubt_about(operation, outcome)
+    if reason is not None:
         words = f"status {outcome.status}, but {reason}"
-        return answered._replace(words=words, doubt_at=now)
-    return answered._replace(to="confirmed", remote_id=_shown_id(operation, outcome))
+        return StateChange(operation.id, "in_doubt", doubt_at=now, **{**response, "words": words})
+    return StateChange(
+        operation.id, "confirmed", remote_id=_shown_id(operation, outcome), **response
+    )
 
 
-def _with_response(operation: int, outcome: WriteOutcome) -> StateChange:
-    """A change to `in_doubt`, which is what an answer means that shows nothing else, with what the answer says."""
-    change = StateChange(operation, "in_doubt", outcome.status)
+def _response(outcome: WriteOutcome) -> dict[str, Any]:
+    """What an answer says, as a change of state keeps it."""
     error = outcome.error
     if error is None:
-        return change
-    return change._replace(code=error.code, request_id=error.request_id, words=error.message)
+        return {"status": outcome.status}
+    return {
+        "status": outcome.status,
+        "code": error.code,
+        "request_id": error.request_id,
+        "words": error.message,
+    }
 
 
-def _state_before(is_doubted: bool) -> State:
-    """The state after an attempt that certainly did not happen: the doubt of an earlier one remains."""
-    return "in_doubt" if is_doubted else "planned"
+def _not_happened(operation: int, response: Mapping[str, Any], is_doubted: bool) -> StateChange:
+    """This attempt certainly did not happen; the doubt of an earlier one remains."""
+    return StateChange(operation, "in_doubt" if is_doubted else "planned", **response)
 
 
 def _shown_id(operation: PlannedOperation, outcome: WriteOutcome) -> str | None:

@@ -217,14 +217,21 @@ class SendLoop:
             if len(self._in_flight) >= self._in_flight_max(task):
                 self._next.appendleft(task)
                 break
-            if task.operation.target in self._targets:
+            target = task.operation.target
+            if target in self._targets:
                 waiting.append(task)
                 if len(waiting) >= WAITING_MAX:
                     break
-            elif self._may_start(task):
-                self._in_flight[task.operation.id] = task
-                self._targets.add(task.operation.target)
-                intents.append(task)
+                continue
+            if target in self.refused and not task.is_repeatable:
+                continue  # it stays planned until the repeat decides
+            conflict = self._unsettled.conflict(task.operation)
+            if conflict is not None:
+                self.result.withheld[task.operation.id] = conflict
+                continue
+            self._in_flight[task.operation.id] = task
+            self._targets.add(target)
+            intents.append(task)
         self._next.extendleft(reversed(waiting))
         return intents
 
@@ -236,16 +243,6 @@ class SendLoop:
             return limit
         in_time = max(1, int(INTENT_MAX_AGE_S / 2 / gap_s))
         return min(limit, in_time)
-
-    def _may_start(self, task: SendTask) -> bool:
-        """Whether nothing that may have arrived keeps the operation waiting. One that is refused stays planned."""
-        operation = task.operation
-        if operation.target in self.refused and not task.is_repeatable:
-            return False  # the repeat decides
-        conflict = self._unsettled.conflict(operation)
-        if conflict is not None:
-            self.result.withheld[operation.id] = conflict
-        return conflict is None
 
     def _receive(self) -> list[CompletedTask]:
         """Waits until a worker wakes this thread, or a moment, and takes all completed tasks; at least one."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 import duckdb
 import msgspec
@@ -176,59 +176,33 @@ def gone_values(
     filled_fields = [field_keys(names, table, column) for table, column in filled_columns]
     gone_tables: list[list[str]] = []
     for row in build.execute(_GONE, {"resource": resource}).fetchall():
-        gone = _GoneColumn(*row)
-        if gone.is_table and gone.column != "position":
-            continue  # of a child table without rows one column stands for all
-        keys = field_keys(names, gone.table, "" if gone.is_table else gone.column)
-        if keys and keys in filled_fields and not gone.is_table:
+        table, column, filled, at, rows, zeros = row
+        is_table = not rows  # a child table without rows
+        if is_table and column != "position":
+            continue  # one of its columns stands for all
+        keys = field_keys(names, table, "" if is_table else column)
+        if keys and keys in filled_fields and not is_table:
             continue  # its values are in another table now: an object turned out to be a list
         is_in_gone_table = any(keys[: len(holder)] == holder for holder in gone_tables)
-        if gone.is_table and keys:
+        if is_table and keys:
             gone_tables.append(keys)
         # The field itself, after the objects and lists that hold it: in another form they have other columns.
         places = field_places(resource, names, keys)
-        where = places[-1] if places else gone.place
-        is_accepted = accepted.is_changed(f"{resource}.values_gone", where, gone.at)
+        own_place = table if is_table else f"{table}: {column}"
+        where = places[-1] if places else own_place
+        is_accepted = accepted.is_changed(f"{resource}.values_gone", where, at)
         for place_in_form in places:
-            is_accepted |= accepted.is_changed(f"{resource}.form_changed", place_in_form, gone.at)
+            is_accepted |= accepted.is_changed(f"{resource}.form_changed", place_in_form, at)
         if not is_accepted and not is_in_gone_table:
-            yield where, gone.words
+            yield where, _gone_words(filled, rows, zeros)
 
 
-class _GoneColumn(NamedTuple):
-    """A row of `_GONE`: a column that had values and has none.
-
-    Attributes:
-        filled: values that it had at most.
-        at: when it had values last.
-        rows: of its table now.
-        zeros: of the column now.
-    """
-
-    table: str
-    column: str
-    filled: int
-    at: datetime
-    rows: int | None
-    zeros: int
-
-    @property
-    def is_table(self) -> bool:
-        """Whether its table, a child table, has no rows any more."""
-        return not self.rows
-
-    @property
-    def place(self) -> str:
-        """Its place where no field is known."""
-        return self.table if self.is_table else f"{self.table}: {self.column}"
-
-    @property
-    def words(self) -> str:
-        """What it had before and has now."""
-        if self.is_table:
-            return f"{self.filled} rows before, none now"
-        none = "only 0" if self.zeros else "none"
-        return f"{self.filled} values before, {none} in {self.rows} rows now"
+def _gone_words(filled: int, rows: int | None, zeros: int) -> str:
+    """What a column, or a child table without rows, had before and has now."""
+    if not rows:
+        return f"{filled} rows before, none now"
+    none = "only 0" if zeros else "none"
+    return f"{filled} values before, {none} in {rows} rows now"
 
 
 def jumped_values(
