@@ -566,9 +566,11 @@ def test_a_plan_that_is_sent_at_once_is_shown_without_what_its_result_repeats(
     shown, brief = (
         "\n".join(summary_lines(made, is_sent_at_once=is_brief)) for is_brief in (False, True)
     )
-    for words in ("to send: 1 customer to create", "(line 4)\n    - 1 line: Correo: is required"):
-        assert words in shown
-        assert words in brief
+    sent = "to send: 1 customer to create"
+    assert sent in shown
+    assert sent in brief
+    assert "(line 4)\n    - 1 line: Correo: is required" in shown
+    assert "1 line rejected: Correo: is required (line 4)\n" in brief
     for words in ("on the platform", "Plan folder: "):
         assert words in shown
         assert words not in brief.partition("\n")[2]

@@ -430,8 +430,10 @@ def test_a_copy_in_a_file_of_a_newer_duckdb_is_named_with_what_to_do(tmp_path: P
 def test_a_missing_driver_is_named_with_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in [one for one in sys.modules if one.startswith("dlt.destinations.impl.postgres")]:
+        monkeypatch.delitem(sys.modules, name)  # they have imported the driver
     monkeypatch.setitem(sys.modules, "psycopg2", None)
-    os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = "postgresql://loader@127.0.0.1:9/shop"
+    os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = "postgresql://loader:x@127.0.0.1:9/shop"
     with pytest.raises(UsageError, match=r"make -C \S+ setup EXTRAS=postgres$"):
         check_destination(POSTGRES)
     monkeypatch.setattr(extras, "_CHECKOUT", tmp_path)
