@@ -30,7 +30,7 @@ from orderbridge.pipelines.desk.columns import (
 )
 from orderbridge.pipelines.desk.corrections import corrected_rows, workbook_of
 from orderbridge.pipelines.desk.folder import has_settings
-from orderbridge.pipelines.desk.forms import dropped_file, field, named
+from orderbridge.pipelines.desk.forms import dropped_file, field, is_no_table, named
 from orderbridge.pipelines.desk.import_page import (
     asks_columns,
     columns_view,
@@ -106,15 +106,17 @@ class ImportRoutes:
             return self._not_kept("upload.no_file")
         if not file.size:
             return self._not_kept("upload.empty")
+        if is_no_table(file):
+            return self._not_kept("upload.no_table", file=file.filename)
         if kind not in kinds():
             return self._not_kept("upload.no_kind")
         one = add_import(cast("KindName", kind), file.filename or "", file.file)
         self._start(one)  # without an agreement it sends nothing
         return self._pages.see(f"/import/{one.name}")
 
-    def _not_kept(self, reason: str) -> Response:
+    def _not_kept(self, reason: str, **values: object) -> Response:
         """The page again, with the reason why a file was not kept."""
-        return self._new_import(HTTPStatus.UNPROCESSABLE_ENTITY, self._texts(reason))
+        return self._new_import(HTTPStatus.UNPROCESSABLE_ENTITY, self._texts(reason, **values))
 
     def _new_import(self, status: HTTPStatus = HTTPStatus.OK, error: str = "") -> Response:
         return self._pages.page(
@@ -276,6 +278,9 @@ class ImportRoutes:
         file = dropped_file(request.state.form)
         if file is None or not file.size:
             return self._columns(one, self._texts("upload.no_file"), _chosen_fields(request))
+        if is_no_table(file):
+            error = self._texts("upload.no_table", file=file.filename)
+            return self._columns(one, error, _chosen_fields(request))
         refused = self._keep_changed_columns(one, request)
         if refused is not None:
             return refused
@@ -292,10 +297,12 @@ class ImportRoutes:
     def send_import(self, request: Request) -> Response:
         """Sends what the page has shown, after the person has agreed to it: by its number, where it is production."""
         one = self._import(request)
+        if one.job.is_running:  # another tab has sent it
+            return self._pages.see(f"/import/{one.name}")
         document = one.result
         agreement = document.get("agreement")
         seen = field(request.state.form, "shown")
-        if one.job.is_running or not agreement or seen != shown_plan(document):
+        if not agreement or seen != shown_plan(document):
             return self._import_page(one, self._texts("send.changed"))
         typed = _SEPARATORS.sub("", field(request.state.form, "number"))
         if agreement["environment"] == "production" and typed != str(agreement["operations"]):

@@ -152,7 +152,10 @@ class DeskImport:
         return not self.job.is_running and not self._may_have_sent
 
     def remove(self) -> None:
-        """Forgets the file. Raises UsageError."""
+        """Forgets the file, and what its import has asked. Raises UsageError."""
+        for begun in begun_imports():
+            if Path(begun.file) == self.file:
+                begun.forget()
         with disk_errors(self.folder, _HINT):
             shutil.rmtree(self.folder)
 

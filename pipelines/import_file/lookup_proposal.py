@@ -32,6 +32,8 @@ _BYTES_MAX: Final = 32 << 20
 """The number of files that are looked at, and the size up to which one is."""
 _SHARE: Final = 0.9
 """Share of the lines with a key that a lookup has to find."""
+_GIVEN_SHARE: Final = 0.5
+"""The same for a file that a person gives: some lines may be of articles that the platform does not have yet."""
 
 
 class LookupProposal(NamedTuple):
@@ -86,21 +88,28 @@ def tables_beside(file: Path) -> list[Path]:
 
 
 def propose_lookup(
-    table: SourceTable, proposed: ColumnMapping, missing: Sequence[str], files: Collection[Path]
+    table: SourceTable,
+    proposed: ColumnMapping,
+    missing: Sequence[str],
+    beside: Collection[Path],
+    given: Collection[Path] = (),
 ) -> LookupProposal | None:
-    """The first of these files that fits, with the column that finds most lines; None if there is none.
+    """The first file that fits, of those given or beside the input, with the column that finds most lines.
+
+    None if there is none.
 
     Raises:
         UsageError: the input cannot be read.
     """
     lines = _columns(table)
-    for file in list(files)[:_FILES_MAX]:
+    for file in [*given, *beside][:_FILES_MAX]:
+        share = _GIVEN_SHARE if file in given else _SHARE
         with suppress(UsageError):  # it is another kind of file
             if file.stat().st_size > _BYTES_MAX:
                 continue
             other = open_table(file)
             give = _ids(other, proposed.kind, missing)
-            keys = _keys(lines, _columns(other), give) if give else iter(())
+            keys = _keys(lines, _columns(other), give, share) if give else iter(())
             best = max(keys, key=lambda key: key.fit, default=None)
             if best is not None:
                 lookup = Lookup(str(file), file.resolve(), {best.own: best.theirs}, give)
@@ -139,7 +148,7 @@ def _columns(table: SourceTable) -> dict[str, pa.Array]:
 
 
 def _keys(
-    lines: dict[str, pa.Array], others: dict[str, pa.Array], give: dict[str, str]
+    lines: dict[str, pa.Array], others: dict[str, pa.Array], give: dict[str, str], share: float
 ) -> Iterator[_Key]:
     """The pairs of columns that find enough lines, and one record for each."""
     ids = pc.binary_join_element_wise(
@@ -153,7 +162,7 @@ def _keys(
             continue  # a colour or a family, not a code; or an empty column
         for theirs, known in unique.items():
             found = pc.sum(pc.is_in(given, value_set=known)).as_py()
-            if found >= _SHARE * len(given):
+            if found >= share * len(given):
                 yield _Key(own, theirs, found, len(given))
 
 

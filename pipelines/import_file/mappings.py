@@ -341,7 +341,7 @@ def _with_lookup(
     missing = _missing_ids(proposed)
     if not missing:
         return proposed
-    found = propose_lookup(table, proposed, missing, [*lookups, *tables_beside(file)])
+    found = propose_lookup(table, proposed, missing, tables_beside(file), lookups)
     if found is None:
         return proposed
     answer = interview.ask_one(found.question)

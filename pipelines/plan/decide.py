@@ -52,6 +52,7 @@ from orderbridge.transforms.values.texts import tidied, without_blank
 
 _TEXT: Final = pd.ArrowDtype(TEXT)
 _CODES: Final = ("erpCode", "sku")
+_HALF: Final = 0.5
 """Fields of variants that name an article."""
 CUSTOMER_CODES: Final = ("erpCode", "loginCode")
 _DOCUMENT_FIELDS: Final = {
@@ -313,7 +314,8 @@ class CustomerDecider(Decider):
         codes = array(spelling_key(new["erpCode"]))
         is_near = pc.is_in(codes, value_set=self._loose_codes, skip_nulls=True)
         self.suspicious.count("erpCode", "nearly_known", lines.filter(is_near))
-        self._new_codes.append(pa.table({"code": codes, "line": lines}))
+        is_missing = pa.array(new["erpCode"].isna().to_numpy(np.bool_))
+        self._new_codes.append(pa.table({"code": codes, "line": lines, "is_missing": is_missing}))
         named = array(canonical_id(new["priceListId"]))
         price_lists = self.current.price_lists
         if price_lists.gap:
@@ -331,6 +333,9 @@ class CustomerDecider(Decider):
             self.suspicious.count(
                 "erpCode", "nearly_repeated", array(new.loc[is_repeated(new["code"]), "line"])
             )
+            without_code = new.loc[new["is_missing"], "line"]
+            if len(without_code) < _HALF * len(new):
+                self.suspicious.count("erpCode", "code_missing", array(without_code))
         if self._unchecked:
             gap = self.current.price_lists.gap
             names = listed(sorted(self._unchecked))

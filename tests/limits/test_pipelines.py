@@ -58,6 +58,14 @@ def test_a_lookup_finds_nearly_all_lines(tmp_path: Path, n: int, holds: bool) ->
     assert (made is not None) is holds
 
 
+@limit(lookup_proposal, "_GIVEN_SHARE", FROM, of=20)
+def test_a_lookup_that_is_given_finds_half_of_the_lines(
+    tmp_path: Path, n: int, holds: bool
+) -> None:
+    made = proposed(tmp_path, IDS + "".join(map(id_row, range(n))), is_given=True)
+    assert (made is not None) is holds
+
+
 @limit(lookup_proposal, "_BYTES_MAX", UP_TO, to=2000)
 def test_a_lookup_is_looked_for_in_a_file_of_so_many_bytes(
     tmp_path: Path, n: int, holds: bool

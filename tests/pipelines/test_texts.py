@@ -56,7 +56,7 @@ SUSPICIOUS = {
     *(code for checks in _CHECKS.values() for code, _ in checks),
     "tax_number",
     *("zero_id", "decimals", "merged", "nearly_known", "nearly_repeated", "moved", "lookup_moved"),
-    *("was_there", "not_listed"),
+    *("was_there", "not_listed", "code_missing"),
 }
 OUTCOMES = {"merged", "unchanged", "exists_same", "ambiguous", "held", "rejected"}
 WHICH = {"rejected", "held", "both"}

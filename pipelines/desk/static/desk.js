@@ -46,5 +46,5 @@ addEventListener("focus", checkAlive);
 addEventListener("visibilitychange", () => { if (!document.hidden) { checkAlive(); } });
 
 addEventListener("pageshow", (event) => {
-  if (event.persisted) { document.querySelectorAll("button").forEach((button) => { button.disabled = false; }); }
+  if (event.persisted) { location.reload(); } // the browser went back to a page that it had kept
 });

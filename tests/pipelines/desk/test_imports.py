@@ -222,9 +222,22 @@ def test_leaving_at_any_step_and_coming_back_goes_on_there(desk: Browser, projec
 def test_a_file_of_which_nothing_was_sent_is_forgotten(desk: Browser) -> None:
     path = drop(desk, CUSTOMERS)
     seen_at_its_end(desk, path)
+    asked = [
+        *(desk.folder / "mappings").glob("*.json"),
+        *(desk.folder / "mappings").glob(".*.json"),
+    ]
+    assert asked, "it has asked something"
     assert desk.post(f"{path}/remove").status_code == 303
     assert desk.get(path).status_code == 404
+    assert [one for one in asked if one.exists()] == [], "nobody is asked about it any more"
     assert [file for file in (desk.folder / "desk").iterdir() if file.is_dir()] == []
+
+
+def test_a_document_is_no_table(desk: Browser) -> None:
+    refused = desk.post("/import", files={"file": ("lista.PDF", b"%PDF-1.7")}, kind="customers")
+    assert refused.status_code == 422
+    assert "lista.PDF is no table. Save it as Excel" in refused.text
+    assert not (desk.folder / "desk").exists() or not [*(desk.folder / "desk").glob("customers-*")]
 
 
 def test_what_was_sent_is_not_forgotten(desk: Browser) -> None:

@@ -631,6 +631,7 @@ def test_new_customers_that_may_be_known_ones_are_pointed_out(platform: Bridge) 
     assert {
         ("erpCode", "nearly_known", 1, (2,)), ("erpCode", "nearly_repeated", 6, (3, 4, 5, 6, 7)),
         ("priceListId", "not_listed", 2, (14, 15)), ("", "was_there", 2, (16, 17)),
+        ("erpCode", "code_missing", 1, (18,)),
     } < {(*others, tuple(lines)) for *others, lines in suspicious(made)}  # fmt: skip
     assert (
         "erpCode differs from one on the platform in zeros, case or punctuation only"
