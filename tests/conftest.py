@@ -42,11 +42,12 @@ settings.register_profile("soak", max_examples=1000, deadline=None)
 settings.load_profile("test")
 
 LONGEST_FIRST = (
+    "desk/test_imports.py",
     "desk/test_in_browser.py", "shops/test_shops.py", "reconcile/test_reconcile.py", "upgrades/test_upgrades.py",
     "questions/test_examples.py", "upgrades/test_new_rules.py", "questions/test_first_nights.py",
     "import_file/test_run.py", "unseen/test_unseen.py", "import_file/test_states.py", "reporting/test_report.py",
     "warehouse/test_own_names.py", "plan/test_make.py", "warehouse/test_postgres.py", "upgrades/test_folders.py",
-    "questions/test_changes.py", "import_file/test_result.py", "desk/test_imports.py", "import_file/test_transcript.py",
+    "questions/test_changes.py", "import_file/test_result.py", "import_file/test_transcript.py",
     "import_file/test_alike.py", "reconcile/test_own_checks.py", "warehouse/test_destination.py", "test_tutorial.py",
     "test_dlt_sources.py", "cli/test_second_user.py", "cli/test_files_written.py", "import_file/test_month.py",
     "test_campaigns.py", "pull/test_pull.py", "cli/test_cli.py", "pull/test_new_list.py", "test_notebooks.py",

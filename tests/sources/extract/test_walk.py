@@ -566,10 +566,14 @@ def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
 class SecondRecords(Platform):
     """From the second time on, an id in a list is another record."""
 
+    lock = threading.Lock()
+    """Pages are requested ahead, in threads."""
+
     def get(self, path: str, params: Any, **more: Any) -> Any:
-        self.row = self.named
-        self.seen = set(self.ids[: max(int(params["page"]) - 1, 0) * int(params["limit"])])
-        return super().get(path, params, **more)
+        with self.lock:
+            self.row = self.named
+            self.seen = set(self.ids[: max(int(params["page"]) - 1, 0) * int(params["limit"])])
+            return super().get(path, params, **more)
 
     def named(self, key: int) -> Row:
         name = "other" if key in self.seen else "first"
