@@ -154,7 +154,7 @@ class DeskImport:
     def remove(self) -> None:
         """Forgets the file, and what its import has asked. Raises UsageError."""
         for begun in begun_imports():
-            if Path(begun.file) == self.file:
+            if self.folder in Path(begun.file).parents:
                 begun.forget()
         with disk_errors(self.folder, _HINT):
             shutil.rmtree(self.folder)
