@@ -18,12 +18,20 @@ from orderbridge.pipelines.imports.lines import LineBatch
 from orderbridge.pipelines.imports.model import CurrencyChange, OtherCurrency
 from orderbridge.pipelines.mapping.cells import filled
 from orderbridge.transforms.values.numbers import (
+    COMMA,
+    POINT,
     ColumnEvidence,
     in_usual_signs,
     is_currency,
     without_currency,
 )
 
+_MIXED: Final = {
+    None: "mixes decimal points and commas; numbers with a mark are rejected",
+    COMMA: "decimal comma in most numbers; those that may have a decimal point are rejected",
+    POINT: "decimal point in most numbers; those that may have a decimal comma are rejected",
+}
+"""What a person should know of a column with numbers in two notations, by that of most of them."""
 _GROUPS: Final = {" ": ", spaces between thousands", "'": ", apostrophes between thousands"}
 
 
@@ -118,8 +126,9 @@ def _with_notation(source: Source, shown: ColumnEvidence) -> tuple[Source, list[
         note = f"{column}: decimal {shown.proof}{groups} (detected from its numbers)"
         return replace(source, reading=reading), [note]
     if shown.proof == "both":
-        reading = replace(source.reading, unproven="mixed_numbers")
-        note = f"{column}: mixes decimal points and commas; numbers with a mark are rejected"
+        usual = shown.usual_notation
+        reading = replace(source.reading, unproven="mixed_numbers", usual=usual)
+        note = f"{column}: {_MIXED[usual]}"
         return replace(source, reading=reading), [note]
     if shown.proof == "ambiguous":
         return source, [f"{column}: decimal mark unclear; numbers such as 1.234 are rejected"]

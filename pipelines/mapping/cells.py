@@ -26,6 +26,7 @@ from orderbridge.transforms.values.numbers import (
     plain_numbers,
     rejected,
     whole_numbers,
+    with_certain_marks,
     without_currency,
 )
 
@@ -70,6 +71,11 @@ WORDS: Final = {
     "several_addresses": "several addresses: write the one with which the customer logs in",
 }
 """The meaning of each code, without the value."""
+_OTHER_NOTATION: Final = (
+    "may be in another notation than most numbers of the column, which look like {example}: write it so, with its "
+    "decimals, or set decimal and thousands in the mapping"
+)
+"""The meaning of `mixed_numbers` where most numbers of the column prove one notation."""
 ADDRESS: Final = r"""[^@\s",;:<>()\\'][^@\s",;:<>()\\]*@[^@\s",;:<>()\\]+\.[^@\s",;:<>()\\.]+"""
 """Pattern of one e-mail address, as a text or as the inside of a JSON text."""
 _NO_MAILBOX: Final = r"^\"?\.|\.\.|\.@"
@@ -102,6 +108,7 @@ class Reading:
         currency: the sign or code that its numbers may have, "" for none.
         signs: of a column without one sign throughout, those of its numbers.
         unproven: without a notation, the code of a number that may be read in two ways.
+        usual: of a column with numbers in two notations, that of most of them.
         yes, no: words, in any case.
         date: DD, MM and YYYY in their order, with their separators.
         empty: texts that mean an empty cell.
@@ -114,6 +121,7 @@ class Reading:
     currency: str = ""
     signs: tuple[str, ...] = ()
     unproven: Literal["ambiguous_number", "mixed_numbers"] = "ambiguous_number"
+    usual: Notation | None = None
     yes: tuple[str, ...] = YES
     no: tuple[str, ...] = NO
     date: str = "YYYY-MM-DD"
@@ -125,8 +133,9 @@ class Reading:
         """The meaning of a code for this column, without the value."""
         example = ""
         if self.notation is not None:
-            number = f"1{self.notation.thousands}234{self.notation.decimal}5"
-            example = f" (those of the column look like {number})"
+            example = f" (those of the column look like {_example(self.notation)})"
+        if code == "mixed_numbers" and self.usual:
+            return _OTHER_NOTATION.format(example=_example(self.usual))
         if code == "currency" and self.signs:
             shown = ", ".join(sign or "no sign" for sign in self.signs)
             return f"the numbers of the column have different currency signs ({shown}): which one is meant?"
@@ -177,6 +186,8 @@ class Reading:
     def _plain_numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         if self.notation is None:
             # a number without a separator is the same in every notation; any other may be read in two ways
+            if self.usual is not None:
+                texts = with_certain_marks(texts, self.usual)
             values, wrong = plain_numbers(texts, Notation(DOT, ""))
             _, codes = rejected(values, pc.match_substring_regex(texts, _UNPROVEN), self.unproven)
             if self.kind == "integer" and self.unproven == "ambiguous_number":
@@ -199,6 +210,11 @@ class Reading:
         values = pc.if_else(known, is_yes, pa.scalar(None, BOOLEAN))
         wrong = pc.and_(pc.is_valid(words), pc.invert(known))
         return values, pc.if_else(wrong, "not_yes_or_no", pa.scalar(None, TEXT))
+
+
+def _example(notation: Notation) -> str:
+    """A number of a notation."""
+    return f"1{notation.thousands}234{notation.decimal}5"
 
 
 def filled(cells: pa.Array, empty: tuple[str, ...] = ()) -> pa.Array:

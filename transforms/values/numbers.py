@@ -8,6 +8,7 @@ no thousands separators, and a code for each text that is not a number. Digits a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -112,7 +113,7 @@ class NotationEvidence:
 
     def __init__(self, *, whole: bool = False) -> None:
         self._patterns = _WHOLE if whole else _PATTERNS
-        self._seen: set[str] = set()
+        self._seen: Counter[str] = Counter()
         self._finds_signs = not whole
         self.signs: set[str] = set()
 
@@ -127,17 +128,26 @@ class NotationEvidence:
 
     def add_all(self, other: NotationEvidence) -> None:
         """Adds what other texts of the column prove."""
-        self._seen |= other._seen
+        self._seen += other._seen
         self.signs |= other.signs
 
     def _add_proofs(self, texts: pa.Array) -> None:
         is_marked = pc.fill_null(pc.match_substring_regex(texts, f"[.,{DOT}]"), False)
         texts = texts.filter(is_marked)
         for proof, pattern in self._patterns.items() if len(texts) else ():
-            if proof == "ambiguous" and self._seen & {"comma", "point"}:
+            if proof == "ambiguous" and self._seen.keys() & {"comma", "point"}:
                 continue  # it matters only where nothing is proven
-            if proof not in self._seen and pc.any(pc.match_substring_regex(texts, pattern)).as_py():
-                self._seen.add(proof)
+            found = pc.sum(pc.match_substring_regex(texts, pattern)).as_py()
+            if found:
+                self._seen[proof] += found
+
+    @property
+    def usual(self) -> Notation | None:
+        """The notation that more texts prove than the other; None: as many prove each, or none proves any."""
+        more = self._seen["comma"] - self._seen["point"]
+        if not more:
+            return None
+        return COMMA if more > 0 else POINT
 
     @property
     def proof(self) -> Proof:
@@ -231,6 +241,12 @@ class ColumnEvidence:
         return Notation(usual.decimal, self._thousands or usual.thousands)
 
     @property
+    def usual_notation(self) -> Notation | None:
+        """The notation that more of the numbers prove, if both are proven; None: as many prove the other."""
+        mixed = self._usual if self._usual.proof == "both" else self._rewritten
+        return mixed.usual
+
+    @property
     def _thousands(self) -> str:
         """The space or apostrophe that is proven to separate thousands, "" if none is.
 
@@ -289,6 +305,14 @@ _WHOLE: Final = _PATTERNS | {"comma": _proves(",", ".", "0"), "point": _proves("
 def is_fraction(texts: pa.Array) -> pa.Array:
     """Whether a text is a fraction in both notations (`2.5`, but not `1.234`): no whole number."""
     return pc.match_substring_regex(texts, f"{_PATTERNS['comma']}|{_PATTERNS['point']}")
+
+
+def with_certain_marks(texts: pa.Array, notation: Notation) -> pa.Array:
+    """Texts in which each number that is possible in one notation only, and in this one, is written with `DOT`."""
+    proof = "comma" if notation.decimal == "," else "point"
+    written = pc.replace_substring(texts, notation.thousands, "")
+    written = pc.replace_substring(written, notation.decimal, DOT)
+    return pc.if_else(_matches(texts, _PATTERNS[proof]), written, texts)
 
 
 def plain_numbers(texts: pa.Array, notation: Notation) -> tuple[pa.Array, pa.Array]:

@@ -445,6 +445,13 @@ PRICE = f"{VARIANT}price"
         ("price", ["1.234", 19.99, 1.234], "ambiguous_number 19.99 1.234", "1·234", None),
         ("price", ["1.234", "2,50", 19.99, 1.234], "1234 2.5 19.99 1.234", "1,234", None),
         ("price", ["1,5", "1.5", 1.234], "mixed_numbers mixed_numbers 1.234", "1·234", None),
+        (
+            "price",
+            ["12,50", "1.300,00", "12.50", "1.234", "1,234", "9", 1.234],
+            "12.5 1300 mixed_numbers mixed_numbers mixed_numbers 9 1.234",
+            "1·234",
+            None,
+        ),
         ("stock", ["1.000", 2.5, 7], "ambiguous_number not_whole 7", "2·5", None),
         (
             "price",
