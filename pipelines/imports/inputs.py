@@ -133,9 +133,11 @@ class Inputs:
                 formats = replace(
                     columns[name].formats, currency=read.currency or columns[name].formats.currency
                 )
-                if source.detects_notation and read.notation is not None:
+                if source.detects_notation and read.certain_notation is not None:
                     formats = replace(
-                        formats, decimal=read.notation.decimal, thousands=read.notation.thousands
+                        formats,
+                        decimal=read.certain_notation.decimal,
+                        thousands=read.certain_notation.thousands,
                     )
                 columns[name] = replace(columns[name], formats=formats)
         lookups = tuple(

@@ -129,13 +129,21 @@ class Reading:
     trim: bool = True
     is_address: bool = False
 
+    @property
+    def certain_notation(self) -> Notation | None:
+        """The notation in which other rows of the file are read, none of which may be read in two ways."""
+        if self.usual is not None:
+            return Notation(self.usual.decimal, "")
+        return self.notation
+
     def words(self, code: str) -> str:
         """The meaning of a code for this column, without the value."""
         example = ""
         if self.notation is not None:
-            example = f" (those of the column look like {_example(self.notation)})"
+            number = f"1{self.notation.thousands}234{self.notation.decimal}5"
+            example = f" (those of the column look like {number})"
         if code == "mixed_numbers" and self.usual:
-            return _OTHER_NOTATION.format(example=_example(self.usual))
+            return _OTHER_NOTATION.format(example=f"1234{self.usual.decimal}5")
         if code == "currency" and self.signs:
             shown = ", ".join(sign or "no sign" for sign in self.signs)
             return f"the numbers of the column have different currency signs ({shown}): which one is meant?"
@@ -210,11 +218,6 @@ class Reading:
         values = pc.if_else(known, is_yes, pa.scalar(None, BOOLEAN))
         wrong = pc.and_(pc.is_valid(words), pc.invert(known))
         return values, pc.if_else(wrong, "not_yes_or_no", pa.scalar(None, TEXT))
-
-
-def _example(notation: Notation) -> str:
-    """A number of a notation."""
-    return f"1{notation.thousands}234{notation.decimal}5"
 
 
 def filled(cells: pa.Array, empty: tuple[str, ...] = ()) -> pa.Array:

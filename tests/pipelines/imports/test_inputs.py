@@ -287,6 +287,14 @@ def test_thousands_and_dashes_are_read_where_the_whole_column_proves_them(
             assert again == {"price": D(value)}
 
 
+def test_corrected_rows_of_a_mixed_column_leave_nothing_to_guess(tmp_path: Path) -> None:
+    header = "productId;variantId;price\n"
+    inputs = opened(tmp_path, f"{header}1;1;12,50\n1;2;7,00\n1;3;12.50\n1;4;1.234\n")
+    mapping = to_toml(inputs.complete_mapping()).partition("\n")[2]
+    corrected = results(tmp_path, f"{header}1;3;12,50\n1;4;1.234\n", mapping)
+    assert corrected == [{"price": D("12.50")}, ["3 price price not_a_number"]]
+
+
 def test_a_password_is_in_no_body_and_read_again_by_its_line(tmp_path: Path) -> None:
     text = "email,Contraseña\na@b, s3cret \nc@d,\ne@f,75E+12\n"
     inputs = opened(tmp_path, text, kind="customers")
