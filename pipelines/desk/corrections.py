@@ -1,8 +1,7 @@
 """Rejected lines that were corrected on a page, as the workbook that the import of corrections reads.
 
-In: what an import printed, and the cells that a person typed. Out: an .xlsx with the sheet `to correct`, which has
-the
-corrected lines alone, every cell as text: what a person would have saved from `result.xlsx`.
+In: what an import printed, and the cells that a person typed. Out: an .xlsx with the sheet `to correct`, which has the
+corrected lines alone, each at its number in the person's file, every cell as text.
 """
 
 from __future__ import annotations
@@ -15,25 +14,39 @@ import xlsxwriter
 from orderbridge.pipelines.desk.plans import Corrections
 from orderbridge.pipelines.import_file.result import WORKBOOK_OPTIONS, write_row
 from orderbridge.sources.files.formulas import escape
+from orderbridge.sources.files.sheet_xml import SPARSE
 from orderbridge.sources.texts import english
 
 
 def corrected_rows(corrections: Corrections, typed: Mapping[str, str]) -> dict[int, list[str]]:
-    """The lines of which a cell was changed, each with all its cells as they are now."""
+    """The lines to check again, each with all its cells as they are now; none where no cell was changed.
+
+    These are the lines of which a cell was changed, and those that are wrong only beside another one.
+    """
     rows: dict[int, list[str]] = {}
+    is_changed = False
     for one in corrections.rows:
         cells = [typed.get(cell.name, cell.text) for cell in one.cells]
-        if cells != [cell.text for cell in one.cells]:
+        differs = cells != [cell.text for cell in one.cells]
+        is_changed = is_changed or differs
+        if differs or one.is_of_others:
             rows[one.line] = cells
-    return rows
+    return rows if is_changed else {}
 
 
-def workbook_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
-    """The workbook. `rows` have the cells of the columns."""
+def workbook_of(columns: Sequence[str], rows: Mapping[int, Sequence[str]]) -> bytes:
+    """The workbook. `rows` have the cells of the columns, by the line of the file."""
     content = io.BytesIO()
     with xlsxwriter.Workbook(content, {**WORKBOOK_OPTIONS, "in_memory": True}) as workbook:
         text = workbook.add_format({"num_format": "@"})
         sheet = workbook.add_worksheet(english()("sheet.corrections"))
-        for at, row in enumerate([columns, *rows]):
-            write_row(sheet, at, [*map(escape, row)], [text] * len(columns))
+        places = _places([*rows], len(columns))
+        for at, row in zip([1, *places], [columns, *rows.values()], strict=True):
+            write_row(sheet, at - 1, [*map(escape, row)], [text] * len(columns))
     return content.getvalue()
+
+
+def _places(lines: Sequence[int], columns: int) -> Sequence[int]:
+    """The rows of the sheet for these lines: their own, as far as the header and the limits of a sheet let them."""
+    is_free = lines[0] > 1 and lines[-1] * columns <= SPARSE
+    return lines if is_free else range(2, len(lines) + 2)

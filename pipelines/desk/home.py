@@ -296,7 +296,7 @@ def _unknown_row(plan: OpenPlan, texts: Texts) -> UnknownRow:
     steps = [_step(step, own, texts) for step in next_steps(plan)]
     return UnknownRow(
         kind=texts(f"kind.{plan.kind}"),
-        name=own.file.name if own is not None else Path(plan.folder).name,
+        name=own.title if own is not None else Path(plan.folder).name,
         count=count,
         is_unknown=is_unknown,
         steps=[*dict.fromkeys(steps)],
@@ -310,7 +310,7 @@ def _step(step: Step, own: DeskImport | None, texts: Texts) -> Link:
     if step.code in _ANSWERS:
         return Link(words, href="/questions")
     if own is not None and step.code in _ON_ITS_PAGE:
-        go_on = texts("home.next.import", file=own.file.name)
+        go_on = texts("home.next.import", file=own.title)
         return Link(texts.or_own(_ON_ITS_PAGE[step.code], go_on), href=f"/import/{own.name}")
     return Link(words, command=step.command)
 

@@ -14,10 +14,17 @@ from orderbridge.pipelines.desk.imports import (
     DeskImport,
     ImportRow,
     corrections,
+    find_import,
     import_row,
-    sent_corrections,
+    lines_of,
 )
-from orderbridge.pipelines.desk.plans import Document, PlanPage, lines_to_confirm, plan_page
+from orderbridge.pipelines.desk.plans import (
+    Document,
+    PlanPage,
+    corrections_of,
+    lines_to_confirm,
+    plan_page,
+)
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
 from orderbridge.pipelines.desk.texts import Texts
@@ -46,6 +53,28 @@ class Asked:
     is_here: bool
 
 
+@dataclass(frozen=True, slots=True)
+class FirstFile:
+    """The import whose lines a correction has.
+
+    Attributes:
+        unsent: lines that wait for their confirmation there.
+        rejected: lines that wait for their correction there.
+    """
+
+    row: ImportRow
+    unsent: int
+    rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedLines:
+    """An import of corrected lines, and their numbers in the file that they are of."""
+
+    row: ImportRow
+    lines: Sequence[int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPage:
     """An import.
@@ -54,17 +83,15 @@ class ImportPage:
         shown: what names the plan that the page shows; a confirmation is for it alone.
         has_changed: a person has agreed to another plan, and what is left of the file waits again.
         corrections: the imports of its corrected lines.
-        parent: the import whose rejected lines it corrects.
-        unsent: lines of that one that wait for their confirmation.
+        first: the import whose lines it corrects; None: it is no correction.
     """
 
     row: ImportRow
     progress: Progress
     plan: PlanPage
     questions: Sequence[Asked]
-    corrections: Sequence[ImportRow]
-    parent: ImportRow | None
-    unsent: int
+    corrections: Sequence[CorrectedLines]
+    first: FirstFile | None
     shown: str
     has_changed: bool
     is_removable: bool
@@ -98,18 +125,34 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     """The page of an import that was started."""
     document = one.result
     questions = document.get("questions") or ()
-    first = DeskImport(one.root) if one.is_correction else None
+    corrected = corrections(one)
     return ImportPage(
         row=import_row(one, texts),
         progress=progress_of(one.job, texts),
-        plan=plan_page(document, texts, sent_corrections(one)),
+        plan=plan_page(document, texts, lines_of(corrected)),
         questions=[_asked(each, texts) for each in questions if each.get("topic") != _COLUMN_TOPIC],
-        corrections=[import_row(each, texts) for each in corrections(one)],
-        parent=import_row(first, texts) if first is not None else None,
-        unsent=lines_to_confirm(first.result) if first is not None else 0,
+        corrections=[_corrected_lines(each, texts) for each in corrected],
+        first=_first_file(one, texts),
         shown=shown_plan(document),
         has_changed=one.state in _WAITING and one.seen not in ("", shown_plan(document)),
         is_removable=one.is_removable,
+    )
+
+
+def _corrected_lines(one: DeskImport, texts: Texts) -> CorrectedLines:
+    return CorrectedLines(import_row(one, texts), one.corrected_lines)
+
+
+def _first_file(one: DeskImport, texts: Texts) -> FirstFile | None:
+    """The import whose lines a correction has, and what of it is not done yet."""
+    first = find_import(one.corrects)
+    if first is None:
+        return None
+    left = corrections_of(first.result, texts, lines_of(corrections(first)))
+    return FirstFile(
+        row=import_row(first, texts),
+        unsent=lines_to_confirm(first.result),
+        rejected=len(left.rows) + left.hidden,
     )
 
 

@@ -44,10 +44,12 @@ from orderbridge.pipelines.desk.imports import (
     add_correction,
     add_import,
     begun_elsewhere,
+    corrections,
     find_import,
     import_rows,
     keep_file,
     kinds,
+    lines_of,
 )
 from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
@@ -314,12 +316,12 @@ class ImportRoutes:
         """Keeps the corrected lines as an import of their own, and looks at it."""
         one = self._import(request)
         document = one.result
-        shown = corrections_of(document, self._texts)
+        shown = corrections_of(document, self._texts, lines_of(corrections(one)))
         rows = corrected_rows(shown, named(request.state.form, "cell:"))
         if not rows or not document.get("folder"):
             return self._import_page(one, self._texts("correct.nothing"))
         mapping = Path(document["folder"]) / MAPPING_FILE
-        fixed = add_correction(one, mapping, rows, workbook_of(shown.columns, [*rows.values()]))
+        fixed = add_correction(one, mapping, rows, workbook_of(shown.columns, rows))
         self._start(fixed)
         return self._pages.see(f"/import/{fixed.name}")
 

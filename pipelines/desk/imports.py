@@ -90,6 +90,12 @@ class DeskImport:
         return self.root != self.name
 
     @property
+    def title(self) -> str:
+        """The name of the file that the person has: that of a correction is the first one's."""
+        first = DeskImport(self.root)
+        return (first if first.folder.is_dir() else self).file.name
+
+    @property
     def lookups_folder(self) -> Path:
         """Where further files are, with ids that the file may lack; a correction uses those of its first file."""
         return desk_folder() / self.root / "lookups"
@@ -111,11 +117,14 @@ class DeskImport:
         return str(self._options.get("mapping", ""))
 
     @property
-    def corrected_lines(self) -> tuple[str, frozenset[int]]:
-        """The import whose lines it corrects, and these lines; none where it is no correction."""
-        of = str(self._options.get("of", ""))
-        lines = str(self._options.get("lines", ""))
-        return of, frozenset(map(int, lines.split()))
+    def corrects(self) -> str:
+        """The name of the import whose lines it corrects; empty where it is no correction."""
+        return str(self._options.get("of", ""))
+
+    @property
+    def corrected_lines(self) -> list[int]:
+        """The lines of that import that it has; none where it is no correction."""
+        return [*map(int, str(self._options.get("lines", "")).split())]
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -332,7 +341,7 @@ def import_row(one: DeskImport, texts: Texts) -> ImportRow:
     kind = texts(f"kind.{one.kind}")
     return ImportRow(
         name=one.name,
-        file=one.file.name,
+        file=one.title,
         kind=f"{kind}, {texts('correct.note')}" if one.is_correction else kind,
         state=state,
         state_words=texts(f"import.state.{state}"),
@@ -368,20 +377,13 @@ def add_correction(
 
 def corrections(of: DeskImport) -> list[DeskImport]:
     """The imports of its corrected lines, the first one first."""
-    if of.is_correction:
-        return []
-    found = [one for one in imports() if one.root == of.name and one.is_correction]
+    found = [one for one in imports() if one.corrects == of.name]
     return sorted(found, key=lambda one: one.added_at)
 
 
-def sent_corrections(of: DeskImport) -> frozenset[int]:
-    """The lines of an import that were corrected and sent apart."""
-    found: set[int] = set()
-    for one in imports():
-        name, lines = one.corrected_lines
-        if name == of.name and one.state == "sent":
-            found |= lines
-    return frozenset(found)
+def lines_of(made: Iterable[DeskImport]) -> frozenset[int]:
+    """The lines that corrections have."""
+    return frozenset(line for one in made for line in one.corrected_lines)
 
 
 def keep_file(folder: Path, file_name: str, content: IO[bytes]) -> Path:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
 from orderbridge.pipelines.plan.wording import problems_in
 from orderbridge.sources.texts import recognised
 
@@ -103,11 +104,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A rejected line, to be corrected."""
+    """A rejected line, to be corrected; `is_of_others`: it is wrong only beside another line."""
 
     line: int
     reason: str
     cells: Sequence[Cell]
+    is_of_others: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,6 @@ class PlanPage:
 
     Attributes:
         failing_columns: for which every line is rejected; empty: there are none.
-        corrected: lines that were corrected and sent apart.
         passwords: the folder of the file with the new ones; empty: there are none.
     """
 
@@ -165,7 +166,6 @@ class PlanPage:
     suspicious: Sequence[str]
     notes: Sequence[Link]
     corrections: Corrections
-    corrected: int
     agreement: Agreement | None
     next: Sequence[Link]
     results: Sequence[Count]
@@ -178,7 +178,7 @@ class PlanPage:
 def plan_page(
     document: Document, texts: Texts, corrected: Collection[int] = frozenset()
 ) -> PlanPage:
-    """The page of what an import printed; `corrected` are lines that were sent since, corrected."""
+    """The page of what an import printed; `corrected` are lines that have a page of corrections."""
     changes = _part(document, "changes")
     counts = _part(changes, "counts")
     files = _part(document, "files")
@@ -198,7 +198,6 @@ def plan_page(
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
         notes=[_note(str(note), texts) for note in _rows(changes, "notes")],
         corrections=corrections,
-        corrected=len(corrected),
         agreement=_agreement(document.get("agreement"), counts),
         next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
         results=_counts(_results(_part(document, "push")), texts),
@@ -230,7 +229,7 @@ def _folder_of(path: str) -> str:
 def corrections_of(
     document: Document, texts: Texts, corrected: Collection[int] = frozenset()
 ) -> Corrections:
-    """The rejected lines with their cells, in the order of the file, but those that were `corrected`."""
+    """The rejected lines with their cells, in the order of the file, but those that were `corrected` already."""
     columns = [str(one["name"]) for one in _rows(document, "columns")]
     columns_of = _columns_by_field(document)
     reasons = [
@@ -238,21 +237,33 @@ def corrections_of(
         for one in _rows(_part(document, "changes"), "reasons")
         if one["outcome"] in _CORRECTABLE
     ]
-    found: dict[int, list[tuple[str, set[str], Document]]] = {}
+    found: dict[int, list[_Problem]] = {}
     further = 0
     for reason in reasons:
         wrong = {columns_of.get(path, "") for path in str(reason["field"] or "").split("; ")}
         further += reason["lines"] - len(reason["rows"])
         for row in reason["rows"]:
             if row.get("cells") and row["line"] not in corrected:
-                words = _row_words(reason, row, texts)
-                found.setdefault(row["line"], []).append((words, wrong, row["cells"]))
+                is_of_others = reason["code"] == CONFLICTING_LINES
+                problem = _Problem(
+                    _row_words(reason, row, texts), wrong, is_of_others, row["cells"]
+                )
+                found.setdefault(row["line"], []).append(problem)
     rows = [
         _correction(line, problems, columns)
         for line, problems in sorted(found.items())[:CORRECTIONS_MAX]
     ]
     hidden = len(found) - len(rows) + further
     return Corrections(columns, rows, _wrong_first(rows, len(columns)), hidden)
+
+
+class _Problem(NamedTuple):
+    """Why a line is rejected: in words, the columns at fault, whether another line is, and the cells of the line."""
+
+    words: str
+    columns: set[str]
+    is_of_others: bool
+    cells: Document
 
 
 def _wrong_first(rows: Sequence[Correction], columns: int) -> list[int]:
@@ -282,19 +293,18 @@ def _problem_words(code: object, words: object, texts: Texts) -> str:
     return texts.without_requests(problems_in(texts, str(code), str(words)))
 
 
-def _correction(
-    line: int, problems: Sequence[tuple[str, set[str], Document]], columns: Sequence[str]
-) -> Correction:
-    """A line with all its problems: words, columns and cells of each."""
-    wrong = {name for _, names, _ in problems for name in names}
-    _, _, cells = problems[0]
+def _correction(line: int, problems: Sequence[_Problem], columns: Sequence[str]) -> Correction:
+    """A line with all its problems."""
+    wrong = {name for problem in problems for name in problem.columns}
+    cells = problems[0].cells
     return Correction(
         line=line,
-        reason=" · ".join(dict.fromkeys(words for words, _, _ in problems)),
+        reason=" · ".join(dict.fromkeys(problem.words for problem in problems)),
         cells=[
             Cell(f"cell:{line}:{at}", cells.get(name, ""), name, name in wrong)
             for at, name in enumerate(columns)
         ],
+        is_of_others=all(problem.is_of_others for problem in problems),
     )
 
 

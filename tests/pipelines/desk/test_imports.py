@@ -90,8 +90,13 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     assert correction == f"{path}.2"
     corrected = seen_at_its_end(desk, correction)
     assert "Send one line" in corrected
-    assert "5 lines of clientes.csv are not sent yet" in corrected
+    assert "The other lines of clientes.csv" in corrected
+    assert "5 of its lines are not sent yet" in corrected
+    assert "One of its rejected lines is not corrected yet" in corrected
+    assert '<td class="n">7</td>' in corrected, "the line of the person's own file"
     assert "In either order" in page
+    assert re.search(">line 7</a>.*to be confirmed<", page_of_first := desk.get(path).text)
+    assert set(re.findall(r'name="cell:([0-9]+):', page_of_first)) == {"8"}, "once"
 
     # a corrected line that is wrong again can be corrected again
     wrong = desk.post(f"{path}/correct", **{**cells, "cell:8:3": "mal@example"})
@@ -105,20 +110,30 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     assert desk.post(f"{left}/remove").status_code == 303
 
     after = send(desk, correction, corrected)
-    assert "5 lines of clientes.csv are not sent yet" in after
+    assert "5 of its lines are not sent yet" in after
     assert f'class="button" href="{desk.base}{path}#send"' in after
     page = send(desk, path, desk.get(path).text)
     assert "clientes.csv</bdi>" in page
     assert ">sent<" in page
     assert "not sent yet" not in desk.get(correction).text
     page = desk.get(path).text
-    assert "One of the rejected lines was corrected and sent apart" in page
-    assert set(re.findall(r'name="cell:([0-9]+):', page)) == {"8"}, "not to be sent twice"
+    assert re.search(">line 7</a>.*>sent<", page)
+    assert 'name="cell:' not in page, "each is on a page of its own, and is not sent twice"
     assert created(project) == {f"07{n:04d}": 1 for n in range(5)} | {"070100": 1}
     assert "Imports that are not finished" not in desk.get("/").text
     workbook = desk.get(f"{path}/workbook")
     assert workbook.content.startswith(b"PK")
     assert "attachment" in workbook.headers["content-disposition"]
+
+
+def test_the_other_line_of_a_pair_goes_along_with_the_corrected_one(desk: Browser) -> None:
+    pair = "Código;Nombre;Apellidos;Correo\r\n070001;Ana;Peña;ana@example.com\r\n"
+    path, page = planned(desk, f"{pair}070001;Eva;Gil;eva@example.com\r\n070002;;;x\r\n".encode())
+    assert "3 lines to correct" in page
+    fixed = desk.post(f"{path}/correct", **{"cell:3:0": "070003"})
+    corrected = seen_at_its_end(desk, fixed.headers["location"].removeprefix(desk.base))
+    assert "Send 2 lines" in corrected
+    assert "One of its rejected lines is not corrected yet" in corrected
 
 
 def test_passwords_are_in_the_file_that_the_page_names_and_on_no_page(
@@ -495,7 +510,7 @@ def test_the_workbook_of_corrections_has_texts_only(desk: Browser) -> None:
 
     from orderbridge.pipelines.desk.corrections import workbook_of
 
-    content = workbook_of(["Código", "Nombre"], [["007", "=1+1"]])
+    content = workbook_of(["Código", "Nombre"], {2: ["007", "=1+1"]})
     sheet = openpyxl.load_workbook(io.BytesIO(content))["to correct"]
     header, row = sheet.iter_rows(values_only=True)
     assert header == ("Código", "Nombre")
