@@ -28,11 +28,16 @@ from orderbridge.pipelines.desk.plans import (
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.questions.meanings import without_evidence
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS, PASSWORD
+from orderbridge.sources.settings import legacy_settings
+from orderbridge.sources.settings.setting import SETTINGS
 
 _COLUMN_TOPIC: Final = "column"
+_UNKNOWN: Final = "unknown"
+"""What a setting is whose question nobody has answered: no answer."""
 _WAITING: Final = ("asking", "planned")
 
 
@@ -84,12 +89,14 @@ class ImportPage:
         has_changed: a person has agreed to another plan, and what is left of the file waits again.
         corrections: the imports of its corrected lines.
         first: the import whose lines it corrects; None: it is no correction.
+        undecided: what the platform does with numbers that would be sent, where nobody has said so.
     """
 
     row: ImportRow
     progress: Progress
     plan: PlanPage
     questions: Sequence[Asked]
+    undecided: Sequence[Asked]
     corrections: Sequence[CorrectedLines]
     first: FirstFile | None
     shown: str
@@ -131,6 +138,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         progress=progress_of(one.job, texts),
         plan=plan_page(document, texts, lines_of(corrected)),
         questions=[_asked(each, texts) for each in questions if each.get("topic") != _COLUMN_TOPIC],
+        undecided=_undecided(document, texts) if one.state == "planned" else (),
         corrections=[_corrected_lines(each, texts) for each in corrected],
         first=_first_file(one, texts),
         shown=shown_plan(document),
@@ -207,6 +215,27 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         needs_ids=needs_ids,
         offers_lookup=not one.is_correction and (needs_ids or is_lacking or bool(one.lookups)),
     )
+
+
+def _undecided(document: Document, texts: Texts) -> list[Asked]:
+    """Questions about the fields of a file that the platform may add to what it has."""
+    columns = document.get("columns") or ()
+    filled = {path for column in columns for path in column["fields"]}
+    semantics = legacy_settings().semantics
+    open_fields = [name for name in semantics if name in filled and semantics[name] == _UNKNOWN]
+    return [_asked_setting(f"sources.legacy.{name}_semantics", texts) for name in open_fields]
+
+
+def _asked_setting(key: str, texts: Texts) -> Asked:
+    """The question of a setting, with what each answer means: that nothing is known is none."""
+    question = without_evidence(SETTINGS[key])
+    choices = [
+        ChoiceRow(choice.value, answer_label(key, choice.value, texts), choice.evidence.split("; "))
+        for choice in question.choices
+        if choice.value != _UNKNOWN
+    ]
+    text = asked_words(key, question.text, texts)
+    return Asked(key, text, reason="", examples=(), choices=choices, is_here=True)
 
 
 def _asked(question: Mapping[str, Any], texts: Texts) -> Asked:

@@ -14,15 +14,12 @@ from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
 from orderbridge.pipelines.plan.wording import problems_in
-from orderbridge.sources.texts import recognised
 
 ROWS_MAX: Final = 200
 CORRECTIONS_MAX: Final = 100
 """Rejected lines that can be corrected on a page; the others are in the workbook."""
 _SENT: Final = ("create", "patch")
 """Outcomes of lines that would be sent."""
-_DECIDED_BY: Final = {"plan_note.stock": "sources.legacy.stock_semantics"}
-"""The question that decides what a note of a plan is about."""
 _CORRECTABLE: Final = ("rejected",)
 _ASKED: Final = ("in_doubt",)
 """Outcomes that the page asks about: their next step is not repeated for each line."""
@@ -164,7 +161,7 @@ class PlanPage:
     reasons: Sequence[Reason]
     failing_columns: str
     suspicious: Sequence[str]
-    notes: Sequence[Link]
+    notes: Sequence[str]
     corrections: Corrections
     agreement: Agreement | None
     next: Sequence[Link]
@@ -196,7 +193,7 @@ def plan_page(
         reasons=_reasons(_rows(changes, "reasons"), texts),
         failing_columns=failing_columns,
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
-        notes=[_note(str(note), texts) for note in _rows(changes, "notes")],
+        notes=[texts.known(str(note)) for note in _rows(changes, "notes")],
         corrections=corrections,
         agreement=_agreement(document.get("agreement"), counts),
         next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
@@ -338,13 +335,6 @@ def _results(push: Document) -> dict[str, int]:
     """The lines by outcome, of those by file and outcome: `confirmed.confirmed`, `unsent.exists_now`."""
     lines: Mapping[str, int] = push.get("lines") or {}
     return {name.rpartition(".")[2]: count for name, count in lines.items()}
-
-
-def _note(text: str, texts: Texts) -> Link:
-    """What the plan assumes, with the question that decides it, if there is one."""
-    found = recognised(text, ("plan_note",))
-    question = _DECIDED_BY.get(found[0], "") if found is not None else ""
-    return Link(texts.known(text), f"/question?id={question}" if question else "")
 
 
 def _changes(rows: Sequence[Document], texts: Texts) -> Iterator[Change]:

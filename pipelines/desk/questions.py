@@ -43,6 +43,8 @@ values."""
 _DIFFERENCE: Final = re.compile(f"(?:^|, )({'|'.join(COMPARED)}): ")
 """The name of a field before its values, which follow each other."""
 _AT_ONCE: Final = ("write", "import")
+_OF_FILES: Final = "sources.legacy."
+"""What the ids of questions begin with whose answers decide how files are sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class QuestionPage:
         holds_up: what rests on it: figures by their names.
         pair: the two records that it is about.
         is_withdrawable: a person has answered it.
-        counts_at_once: what is asked about goes on with the answer; other answers count from the next run.
+        counts: from when the answer counts, in words.
     """
 
     question: AskedQuestion
@@ -128,7 +130,7 @@ class QuestionPage:
     holds_up: Sequence[str] = ()
     pair: Pair | None = None
     is_withdrawable: bool = False
-    counts_at_once: bool = False
+    counts: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +195,15 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
         holds_up=[*dict.fromkeys(_held_up(one, texts) for one in question.holds_up)],
         pair=_pair(question.id, texts) if question.id.startswith(PAIR) else None,
         is_withdrawable=question.state == "answered",
-        counts_at_once=kind_of(question.id) in _AT_ONCE,
+        counts=_counts(question.id, texts),
     )
+
+
+def _counts(question: str, texts: Texts) -> str:
+    """From when an answer counts: at once, with the next file, or with the next run."""
+    if kind_of(question) in _AT_ONCE:
+        return texts("question.at_once")
+    return texts("question.when_import" if question.startswith(_OF_FILES) else "question.when")
 
 
 def _classes(question: AskedQuestion) -> Sequence[str]:

@@ -518,6 +518,24 @@ def test_the_workbook_of_corrections_has_texts_only(desk: Browser) -> None:
     assert {cell.data_type for cell in sheet[2]} == {"s"}
 
 
+def test_what_the_platform_does_with_a_stock_is_asked_before_it_is_sent(project: Bridge) -> None:
+    content = b"productId;variantId;stock\r\n1;1001;19\r\n"
+    with serving(project.folder, language="es") as desk:
+        desk.enter()
+        path = drop(desk, content, "existencias.csv", "variants")
+        page = seen_at_its_end(desk, path)
+        assert page.index("¿Qué hace la plataforma con las existencias") < page.index("Enviar una")
+        assert "¿Qué hace la plataforma con el precio" not in page
+        assert not re.search(r"\b(set|increment|change)\b(?!\")", re.sub("<[^>]*>", "", page))
+        key = "sources.legacy.stock_semantics"
+        assert desk.post(f"{path}/answers", **{f"answer:{key}": "set"}).status_code == 303
+        page = seen_at_its_end(desk, path)
+        assert "¿Qué hace la plataforma" not in page
+        assert "Enviar una línea" in page
+        question = desk.get("/question", params={"id": key}).text
+        assert "desde el próximo archivo" in question
+
+
 def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bridge) -> None:
     content = b"productId;variantId;price\r\n1;1001;19,99\r\n"
     path = drop(desk, content, "articulos.csv", "variants")
