@@ -111,6 +111,7 @@ class ColumnsView:
     Attributes:
         error: why its file cannot be read, in English.
         read_as: what was chosen of how it is read.
+        has_earlier_lookups: the lookups are those of an earlier import.
         is_text: an encoding and a delimiter can be chosen.
         needs_ids: its lines change records, which are named by ids of the platform.
         offers_lookup: a second file may have what this one lacks.
@@ -121,6 +122,7 @@ class ColumnsView:
     read_as: ReadOptions
     is_text: bool
     lookups: Sequence[str]
+    has_earlier_lookups: bool
     error: str
     is_removable: bool
     is_correction: bool
@@ -209,6 +211,7 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         read_as=one.read_options,
         is_text=bool(page.encoding) if page is not None else one.file.suffix.lower() != ".xlsx",
         lookups=[path.name for path in one.lookups],
+        has_earlier_lookups=bool(one.lookups) and one.lookups == one.earlier_lookups,
         error=error,
         is_removable=one.is_removable,
         is_correction=one.is_correction,

@@ -97,13 +97,19 @@ class DeskImport:
 
     @property
     def lookups_folder(self) -> Path:
-        """Where further files are, with ids that the file may lack; a correction uses those of its first file."""
+        """Where further files are that were added to it, with ids that its file may lack; a correction has none."""
         return desk_folder() / self.root / "lookups"
 
     @property
     def lookups(self) -> list[Path]:
-        """The files of that folder."""
-        return [*_files(self.lookups_folder)]
+        """The files of that folder, else those of an earlier import that it was begun with."""
+        return [*_files(self.lookups_folder)] or self.earlier_lookups
+
+    @property
+    def earlier_lookups(self) -> list[Path]:
+        """The files of the earlier import; none where that is gone."""
+        earlier = DeskImport(self.root)._options.get("lookups_of", "")
+        return [*_files(desk_folder() / str(earlier) / "lookups")] if earlier else []
 
     @property
     def read_options(self) -> ReadOptions:
@@ -359,7 +365,15 @@ def add_import(kind: KindName, file_name: str, content: IO[bytes]) -> DeskImport
     with disk_errors(root, _HINT):
         one = DeskImport(next(name for name in _names(stamp) if _makes(root / name)))
     keep_file(one.folder / "file", file_name, content)
+    if earlier := _last_with_lookups(kind):
+        one.choose(lookups_of=earlier)
     return one
+
+
+def _last_with_lookups(kind: KindName) -> str:
+    """The name of the last import of a kind to which files with ids were added that it could use; else empty."""
+    having = (one for one in imports() if one.kind == kind and [*_files(one.lookups_folder)])
+    return next((one.root for one in having if one.result.get("folder")), "")
 
 
 def add_correction(

@@ -343,6 +343,15 @@ def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     assert "<b>2</b> are changed" in page
     assert "product 1, variant 1001" in page
 
+    # the next file of this form, and its corrected lines, find their ids there too
+    next_month = drop(desk, articles.replace(b"7,50", b"ocho"), "articulos.csv", "variants")
+    page = seen_at_its_end(desk, next_month)
+    assert "One line to correct" in page
+    assert "to an earlier file" in desk.get(f"{next_month}?step=columns").text
+    fixed = desk.post(f"{next_month}/correct", **{"cell:3:1": "8,00"})
+    page = seen_at_its_end(desk, fixed.headers["location"].removeprefix(desk.base))
+    assert "product 1, variant 1002" in page
+
 
 def test_a_column_that_a_person_left_out_stays_so_with_a_second_file(desk: Browser) -> None:
     articles = (
