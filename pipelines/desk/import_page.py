@@ -28,10 +28,11 @@ from orderbridge.pipelines.desk.plans import (
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.import_file.other_kind import likelier_kind
 from orderbridge.pipelines.questions.meanings import without_evidence
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
-from orderbridge.sources.kinds import KINDS, PASSWORD
+from orderbridge.sources.kinds import KINDS, PASSWORD, KindName
 from orderbridge.sources.settings import legacy_settings
 from orderbridge.sources.settings.setting import SETTINGS
 
@@ -90,6 +91,7 @@ class ImportPage:
         corrections: the imports of its corrected lines.
         first: the import whose lines it corrects; None: it is no correction.
         undecided: what the platform does with numbers that would be sent, where nobody has said so.
+        other_kind: the kind that the columns look like, if it is another one.
     """
 
     row: ImportRow
@@ -97,6 +99,7 @@ class ImportPage:
     plan: PlanPage
     questions: Sequence[Asked]
     undecided: Sequence[Asked]
+    other_kind: KindName | None
     corrections: Sequence[CorrectedLines]
     first: FirstFile | None
     shown: str
@@ -112,6 +115,7 @@ class ColumnsView:
         error: why its file cannot be read, in English.
         read_as: what was chosen of how it is read.
         has_earlier_lookups: the lookups are those of an earlier import.
+        other_kind: the kind that the columns look like, if it is another one.
         is_text: an encoding and a delimiter can be chosen.
         needs_ids: its lines change records, which are named by ids of the platform.
         offers_lookup: a second file may have what this one lacks.
@@ -121,6 +125,7 @@ class ColumnsView:
     page: ColumnsPage | None
     read_as: ReadOptions
     is_text: bool
+    other_kind: KindName | None
     lookups: Sequence[str]
     has_earlier_lookups: bool
     error: str
@@ -134,6 +139,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     """The page of an import that was started."""
     document = one.result
     questions = document.get("questions") or ()
+    columns = document.get("columns") or ()
     corrected = corrections(one)
     return ImportPage(
         row=import_row(one, texts),
@@ -141,12 +147,18 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         plan=plan_page(document, texts, lines_of(corrected)),
         questions=[_asked(each, texts) for each in questions if each.get("topic") != _COLUMN_TOPIC],
         undecided=_undecided(document, texts) if one.state == "planned" else (),
+        other_kind=_other_kind(one, [str(column["name"]) for column in columns]),
         corrections=[_corrected_lines(each, texts) for each in corrected],
         first=_first_file(one, texts),
         shown=shown_plan(document),
         has_changed=one.state in _WAITING and one.seen not in ("", shown_plan(document)),
         is_removable=one.is_removable,
     )
+
+
+def _other_kind(one: DeskImport, columns: Sequence[str]) -> KindName | None:
+    """The kind that the columns of a file look like, while it can be imported as that one instead."""
+    return likelier_kind(columns, one.kind) if one.is_removable and not one.is_correction else None
 
 
 def _corrected_lines(one: DeskImport, texts: Texts) -> CorrectedLines:
@@ -210,6 +222,7 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         page=page,
         read_as=one.read_options,
         is_text=bool(page.encoding) if page is not None else one.file.suffix.lower() != ".xlsx",
+        other_kind=_other_kind(one, [column.name for column in page.rows] if page else []),
         lookups=[path.name for path in one.lookups],
         has_earlier_lookups=bool(one.lookups) and one.lookups == one.earlier_lookups,
         error=error,

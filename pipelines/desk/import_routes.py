@@ -92,6 +92,7 @@ class ImportRoutes:
             Route("/import/{name}/check", self.check_import, methods=["POST"]),
             Route("/import/{name}/send", self.send_import, methods=["POST"]),
             Route("/import/{name}/correct", self.correct_import, methods=["POST"]),
+            Route("/import/{name}/kind", self.change_kind, methods=["POST"]),
             Route("/import/{name}/remove", self.remove_import, methods=["POST"]),
         ]
 
@@ -324,6 +325,18 @@ class ImportRoutes:
         fixed = add_correction(one, mapping, rows, workbook_of(shown.columns, rows))
         self._start(fixed)
         return self._pages.see(f"/import/{fixed.name}")
+
+    def change_kind(self, request: Request) -> Response:
+        """Imports a file of which nothing was sent as another kind, and forgets it as this one."""
+        one = self._import(request)
+        kind = field(request.state.form, "kind")
+        if not one.is_removable or kind not in kinds():
+            return self._import_page(one, self._texts("import.not_removable"))
+        with one.file.open("rb") as content:
+            other = add_import(cast("KindName", kind), one.file.name, content)
+        one.remove()
+        self._start(other)
+        return self._pages.see(f"/import/{other.name}")
 
     def remove_import(self, request: Request) -> Response:
         """Forgets a file of which nothing was sent."""

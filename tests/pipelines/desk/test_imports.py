@@ -255,6 +255,17 @@ def test_a_document_is_no_table(desk: Browser) -> None:
     assert not (desk.folder / "desk").exists() or not [*(desk.folder / "desk").glob("customers-*")]
 
 
+def test_a_file_of_customers_that_was_dropped_as_articles_goes_to_its_place(desk: Browser) -> None:
+    path = drop(desk, CUSTOMERS, kind="variants")
+    page = seen_at_its_end(desk, path)
+    assert "look like those of a file for “Customers”" in page
+    moved = desk.post(f"{path}/kind", kind="customers")
+    assert desk.get(path).status_code == 404
+    page = seen_at_its_end(desk, moved.headers["location"].removeprefix(desk.base))
+    assert "/passwords" in page
+    assert "look like" not in page
+
+
 def test_what_was_sent_is_not_forgotten(desk: Browser) -> None:
     path, page = planned(desk)
     send(desk, path, page)

@@ -1,0 +1,39 @@
+"""A file of another kind than the chosen one is noticed by its columns, and one of the chosen kind is not suspected."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from orderbridge.pipelines.import_file.other_kind import likelier_kind
+from orderbridge.sources.kinds import KindName
+from tests.pipelines.mapping.test_exports import EXPORTS
+
+
+@pytest.mark.parametrize(
+    ("columns", "chosen", "likelier"),
+    [
+        ("Código;Nombre;Apellidos;Correo", "variants", "customers"),
+        ("Código;Nombre;Apellidos;Correo", "customers", None),
+        ("Código;Nombre;Precio;Stock", "customers", "variants"),
+        ("codigo;articulo;precio", "customers", None),
+        ("Código;Almacén;Dirección;CP;Contacto;Teléfono", "warehouses", None),
+        ("categoryId;name;description;order", "subcategories", None),
+        ("Producto;Variante;SKU;PVP;Existencias", "subcategories", "variants"),
+    ],
+)
+def test_columns_speak_for_a_kind(columns: str, chosen: KindName, likelier: str | None) -> None:
+    assert likelier_kind(columns.split(";"), chosen) == likelier
+
+
+def test_exports_are_suspected_under_the_wrong_kind_only() -> None:
+    found: Counter[str] = Counter()
+    other: dict[str, KindName] = {"customers": "variants", "variants": "customers"}
+    for export, columns in EXPORTS.items():
+        names = [name for name, _, _ in columns]
+        _, _, kind = export.partition(" ")
+        found["suspected"] += likelier_kind(names, kind) is not None  # type: ignore[arg-type] # of the corpus
+        found["noticed"] += likelier_kind(names, other[kind]) == kind
+    assert not found["suspected"]
+    assert found["noticed"] >= 45, f"of {len(EXPORTS)}"
