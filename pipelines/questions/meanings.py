@@ -82,7 +82,6 @@ class Meanings:
                 note=overridden.get(one.id) or _unused_rows(one),
             )
             for one in made
-            if one.state != "proven"
         ]
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:

@@ -69,6 +69,8 @@ def test_an_assumption_is_listed_shown_and_confirmed_and_then_nothing_is_asked(
     shown = run(gross, f"questions {TOTAL}").out
     assert "30 of 30 are decimal numbers" in shown
     assert f"to answer: orderbridge answer {TOTAL} grand_total" in shown
+    proven = run(gross, f"questions {STATUS}").out
+    assert proven.startswith(f"{STATUS}: decided by the values\n")
     before = revenue(gross)
     done = run(gross, "answer --proposed --who maria")
     assert (done.code, done.err) == (0, "")
