@@ -293,19 +293,27 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     )
     tax: str | None = setting(
         _COLUMN,
-        "column with the tax that is in the total; without it, revenue is gross",
+        "column with the tax that is in the total; net revenue is without it",
         "total_tax",
         default=None,
         asks="Which column of raw.orders has the tax that is in the total?",
-        holds_up=("bi.orders.tax_in_total", "bi.orders.net_revenue"),
+        holds_up=(
+            "bi.orders.tax_in_total",
+            "bi.orders.net_revenue",
+            "bi.revenue_by_month.net_revenue",
+        ),
     )
     shipping: str | None = setting(
         _COLUMN,
-        "column with the shipping that is in the total; without it, revenue is gross",
+        "column with the shipping that is in the total; net revenue is without it",
         "shipping_total",
         default=None,
         asks="Which column of raw.orders has the shipping that is in the total?",
-        holds_up=("bi.orders.shipping_in_total", "bi.orders.net_revenue"),
+        holds_up=(
+            "bi.orders.shipping_in_total",
+            "bi.orders.net_revenue",
+            "bi.revenue_by_month.net_revenue",
+        ),
     )
     status: str | None = setting(
         _COLUMN,

@@ -76,7 +76,7 @@ CHARGES: Final = {
     "tax": FieldRule("reconcile.order_tax", ORDER_NAMES["tax"], "amount", SHARE_MIN),
     "shipping": FieldRule("reconcile.order_shipping", ORDER_NAMES["shipping"], "amount", SHARE_MIN),
 }
-"""What a total may have in it. Nobody is asked: without an answer, revenue is gross."""
+"""What a total may have in it. Nobody is asked: without an answer, there is no net revenue."""
 _HALF: Final = 0.5
 _EXPECTED: Final = ("customer_id", "ordered_at", "total")
 """Fields that every order should have; a status or a currency may not exist."""

@@ -75,6 +75,7 @@ FROM (
         SELECT customer_id, ordered_date, max(customer_name) AS customer_name,
             max(price_list_name) AS price_list_name
         FROM bi.orders WHERE customer_status = 'matched' AND is_sale AND ordered_date IS NOT NULL
+            AND customer_id IN (SELECT customer_id FROM bi.customers)
         GROUP BY customer_id, ordered_date
     ) AS o CROSS JOIN bi.as_of a WHERE o.ordered_date <= a.today
 ) AS d GROUP BY d.customer_id HAVING count(*) >= 4;
@@ -129,8 +130,10 @@ SELECT s.month, s.currency,
     CAST(avg(CASE WHEN s.is_sale THEN s.total END) AS DECIMAL(38, 2)) AS average_order_value,
     count(DISTINCT CASE WHEN s.is_sale AND s.month = s.first_month THEN s.customer_id END) AS new_customers,
     count(DISTINCT CASE WHEN s.is_sale AND s.month > s.first_month THEN s.customer_id END) AS returning_customers,
-    sum(CASE WHEN s.is_sale AND s.month = s.first_month THEN s.total END) AS new_revenue,
-    sum(CASE WHEN s.is_sale AND s.month > s.first_month THEN s.total END) AS returning_revenue,
+    CASE WHEN count(s.is_sale) > 0 AND count(CASE WHEN s.is_sale AND s.month = s.first_month THEN 1 END) = 0 THEN 0
+        ELSE sum(CASE WHEN s.is_sale AND s.month = s.first_month THEN s.total END) END AS new_revenue,
+    CASE WHEN count(s.is_sale) > 0 AND count(CASE WHEN s.is_sale AND s.month > s.first_month THEN 1 END) = 0 THEN 0
+        ELSE sum(CASE WHEN s.is_sale AND s.month > s.first_month THEN s.total END) END AS returning_revenue,
     count(CASE WHEN s.is_sale AND s.first_month IS NULL THEN 1 END) AS orders_without_customer,
     count(CASE WHEN s.is_sale AND s.total IS NULL THEN 1 END) AS unpriced_orders,
     count(*) - count(s.is_sale) AS unknown_orders, sum(CASE WHEN s.is_sale IS NULL THEN s.total END) AS unknown_total,
@@ -189,23 +192,29 @@ FROM (
 GROUP BY a.product, b.product HAVING count(*) >= 2;
 
 CREATE OR REPLACE VIEW bi.customer_value AS
-SELECT v.customer_id, v.customer_name, v.currency, v.orders, v.revenue,
-    CAST(v.average_order_value AS DECIMAL(38, 2)) AS average_order_value, v.first_ordered_date, v.last_ordered_date,
-    v.days_since_last, 6 - ntile(5) OVER (PARTITION BY v.currency ORDER BY v.days_since_last, v.customer_id) AS recency,
-    6 - ntile(5) OVER (PARTITION BY v.currency ORDER BY v.orders DESC, v.customer_id) AS frequency,
-    6 - ntile(5) OVER (PARTITION BY v.currency ORDER BY coalesce(v.revenue, 0) DESC, v.customer_id) AS monetary,
-    rank() OVER (PARTITION BY v.currency ORDER BY coalesce(v.revenue, 0) DESC) AS revenue_rank,
-    round(100.0 * v.revenue / nullif(sum(v.revenue) OVER (PARTITION BY v.currency), 0), 2) AS revenue_percent,
-    v.unpriced_orders
+SELECT f.customer_id, f.customer_name, f.currency, f.orders, f.revenue,
+    CAST(f.average_order_value AS DECIMAL(38, 2)) AS average_order_value, f.first_ordered_date, f.last_ordered_date,
+    f.days_since_last, 6 - max(f.recency_fifth) OVER (PARTITION BY f.currency, f.days_since_last) AS recency,
+    6 - max(f.frequency_fifth) OVER (PARTITION BY f.currency, f.orders) AS frequency,
+    6 - max(f.monetary_fifth) OVER (PARTITION BY f.currency, coalesce(f.revenue, 0)) AS monetary,
+    rank() OVER (PARTITION BY f.currency ORDER BY coalesce(f.revenue, 0) DESC) AS revenue_rank,
+    round(100.0 * f.revenue / nullif(sum(f.revenue) OVER (PARTITION BY f.currency), 0), 2) AS revenue_percent,
+    f.unpriced_orders
 FROM (
-    SELECT o.customer_id, max(o.customer_name) AS customer_name, o.currency, count(*) AS orders, sum(o.total) AS revenue,
-        count(*) - count(o.total) AS unpriced_orders,
-        avg(o.total) AS average_order_value, min(o.ordered_date) AS first_ordered_date,
-        max(o.ordered_date) AS last_ordered_date, max(a.today) - max(o.ordered_date) AS days_since_last
-    FROM bi.orders o CROSS JOIN bi.as_of a
-    WHERE o.is_sale AND o.customer_status = 'matched' AND o.ordered_date IS NOT NULL
-    GROUP BY o.customer_id, o.currency
-) AS v;
+    SELECT v.*, ntile(5) OVER (PARTITION BY v.currency ORDER BY v.days_since_last) AS recency_fifth,
+        ntile(5) OVER (PARTITION BY v.currency ORDER BY v.orders DESC) AS frequency_fifth,
+        ntile(5) OVER (PARTITION BY v.currency ORDER BY coalesce(v.revenue, 0) DESC) AS monetary_fifth
+    FROM (
+        SELECT o.customer_id, max(o.customer_name) AS customer_name, o.currency, count(*) AS orders,
+            sum(o.total) AS revenue, count(*) - count(o.total) AS unpriced_orders,
+            avg(o.total) AS average_order_value, min(o.ordered_date) AS first_ordered_date,
+            max(o.ordered_date) AS last_ordered_date, max(a.today) - max(o.ordered_date) AS days_since_last
+        FROM bi.orders o CROSS JOIN bi.as_of a
+        WHERE o.is_sale AND o.customer_status = 'matched' AND o.ordered_date IS NOT NULL
+            AND o.customer_id IN (SELECT customer_id FROM bi.customers)
+        GROUP BY o.customer_id, o.currency
+    ) AS v
+) AS f;
 
 CREATE OR REPLACE VIEW bi.promotions AS
 SELECT p.promotion_id, p.name, p.status, p.is_active, p.starts_at, p.expires_at, p.use_count, p.usage_limit,

@@ -93,7 +93,7 @@ def test_the_page_is_one_file_counts_what_the_tables_hold_without_personal_data(
     for text in (
         run, "matched by ERP code 2", "matched by login code 0", "matched by e-mail 1", "ambiguous in the ERP 2",
         "ambiguous on the platform 1", "only in the ERP 1", "only on the platform 36", "never sent 1",
-        "Match with the ERP: 50.0 % of its 6 customers are matched (3).",
+        "Match with the ERP: 50.0 % of its 6 lines are matched (3).",
         "matched by a person 0", "an empty page", "one answer with everything", "marked as the end",
         "customer history 40 –", "erp customers 43", "erp differences", "erp variants 1 –",
     ):  # fmt: skip
@@ -228,7 +228,7 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(
     )
     for text in (
         "3 orders in the 30 days before the run, 20.50 EUR and 10.25 (currency unknown) in total "
-        "(cancelled and not counted: 1).",
+        "(cancelled or refunded, not counted: 1).",
         "7 orders are counted below. 1 more are listed and cancelled", "Orders: 7 by a known customer",
         "last 30 days change EUR 129.20 6 20.50 +150 % unknown 10.25 1 10.25 –",
         "Revenue by day in EUR, the last 30 days", "2026-03-18: 10.25 EUR", "2026-03 so far: 2 orders",

@@ -41,6 +41,11 @@ def total(amounts: Iterable[Decimal | None]) -> Decimal | None:
     return sum(known, Decimal(0)) if known else None
 
 
+def revenue_of(known: Sequence[Row], sales: Sequence[Row]) -> Decimal | None:
+    """The total of sales: 0 where it is known that there are none."""
+    return Decimal(0) if known and not sales else total(one["total"] for one in sales)
+
+
 def rounded(value: float, digits: int) -> float:
     scale = float(10**digits)
     return math.floor(value * scale + 0.5) / scale
@@ -263,13 +268,10 @@ def bought_together(world: World) -> list[Row]:
 
 
 def regular_customers(world: World) -> list[Row]:
-    sales = [
-        one
-        for one in orders(world)
-        if one["customer_status"] == "matched" and one["is_sale"] and one["ordered_date"]
-    ]
     rows = []
-    for customer, group in grouped(sales, lambda one: one["customer_id"]).items():
+    for customer, group in grouped(
+        _sales_of_listed(world), lambda one: one["customer_id"]
+    ).items():
         days = sorted({one["ordered_date"] for one in group if one["ordered_date"] <= TODAY})
         if len(days) < 4:
             continue
@@ -422,6 +424,15 @@ def _identified_sales(world: World) -> list[Row]:
     ]
 
 
+def _sales_of_listed(world: World) -> list[Row]:
+    listed = {row["customer_id"] for row in world["customers"] if not row["is_missing"]}
+    return [
+        one
+        for one in _identified_sales(world)
+        if one["customer_status"] == "matched" and one["customer_id"] in listed
+    ]
+
+
 def revenue_by_month(world: World) -> list[Row]:
     first = _first_months(world)
     dated = [one for one in orders(world) if one["ordered_date"]]
@@ -432,7 +443,6 @@ def revenue_by_month(world: World) -> list[Row]:
         known = [one for one in group if one["is_sale"] is not None]
         sales = [one for one in group if one["is_sale"]]
         unknown = [one for one in group if one["is_sale"] is None]
-        revenue = total(one["total"] for one in sales)
         priced_totals = [one["total"] for one in sales if one["total"] is not None]
         new = [one for one in sales if first.get(one["customer_id"]) == month]
         returning = [one for one in sales if first.get(one["customer_id"], month) < month]
@@ -442,12 +452,12 @@ def revenue_by_month(world: World) -> list[Row]:
                 "month": month,
                 "currency": currency,
                 "orders": len(sales) if known else None,
-                "revenue": Decimal(0) if known and not sales else revenue,
+                "revenue": revenue_of(known, sales),
                 "average_order_value": average(priced_totals),
                 "new_customers": len({one["customer_id"] for one in new}),
                 "returning_customers": len({one["customer_id"] for one in returning}),
-                "new_revenue": total(one["total"] for one in new),
-                "returning_revenue": total(one["total"] for one in returning),
+                "new_revenue": revenue_of(known, new),
+                "returning_revenue": revenue_of(known, returning),
                 "orders_without_customer": len(nobody),
                 "unpriced_orders": len(sales) - len(priced_totals),
                 "unknown_orders": len(unknown),
@@ -484,19 +494,22 @@ def retention_by_month(world: World) -> list[Row]:
 
 
 def fifths(rows: Sequence[Row], key: Callable[[Row], Any]) -> dict[str, int]:
-    """5 for the first fifth of the customers in this order, 1 for the last; the first ones are larger by one."""
-    ordered = sorted(rows, key=lambda row: (key(row), row["customer_id"]))
+    """5 for the first fifth of the customers in this order, 1 for the last; the first ones are larger by one.
+
+    Those who are alike have the mark of the last of them.
+    """
+    ordered = sorted(rows, key=key)
     size, more = divmod(len(ordered), 5)
     sizes = [size + (fifth < more) for fifth in range(5)]
     marks = [5 - fifth for fifth, count in enumerate(sizes) for _ in range(count)]
-    return {row["customer_id"]: mark for row, mark in zip(ordered, marks, strict=True)}
+    of_last = {key(row): mark for row, mark in zip(ordered, marks, strict=True)}
+    return {row["customer_id"]: of_last[key(row)] for row in rows}
 
 
 def customer_value(world: World) -> list[Row]:
-    sales = [one for one in _identified_sales(world) if one["customer_status"] == "matched"]
     made = []
     for (customer, currency), group in grouped(
-        sales, lambda one: (one["customer_id"], one["currency"])
+        _sales_of_listed(world), lambda one: (one["customer_id"], one["currency"])
     ).items():
         priced = [one["total"] for one in group if one["total"] is not None]
         last = max(one["ordered_date"] for one in group)
