@@ -269,9 +269,7 @@ def bought_together(world: World) -> list[Row]:
 
 def regular_customers(world: World) -> list[Row]:
     rows = []
-    for customer, group in grouped(
-        _sales_of_listed(world), lambda one: one["customer_id"]
-    ).items():
+    for customer, group in grouped(_sales_of_listed(world), lambda one: one["customer_id"]).items():
         days = sorted({one["ordered_date"] for one in group if one["ordered_date"] <= TODAY})
         if len(days) < 4:
             continue
