@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, start
-from orderbridge.pipelines.cli.terminal import escape_lines, print_result
+from orderbridge.pipelines.cli.terminal import escape_lines, print_lines, print_result
 from orderbridge.sources.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -21,23 +21,34 @@ def command() -> int:
 
     Each problem is printed with its fix. Nothing is changed. The exit code is that of the most severe problem.
     """
-    with start(sends_keys=True) as reporter:
-        return run_checks(reporter)
-
-
-def run_checks(reporter: Reporter) -> ExitCode:
-    """Checks everything and reports each result at once. Returns the exit code of the most severe problem."""
     from orderbridge.pipelines.pull.check import check, worst_exit_code
 
-    return worst_exit_code([_reported(result, reporter) for result in check(STOP.event)])
+    with start(sends_keys=True) as reporter:
+        return worst_exit_code([_reported(result, reporter) for result in check(STOP.event)])
+
+
+def check_briefly(reporter: Reporter) -> ExitCode:
+    """Checks everything. Prints where the keys go and each problem, then how many checks found none."""
+    from orderbridge.pipelines.pull.check import check, worst_exit_code
+
+    checked: list[CheckResult] = []
+    for result in check(STOP.event, lists_settings=False):
+        if result.what:
+            checked.append(result)
+        if not (result.what and result.is_ok):
+            _reported(result, reporter)
+    passed = sum(result.is_ok for result in checked)
+    print_lines(f"{passed} of {len(checked)} checks are ok; each: orderbridge check")
+    return worst_exit_code(checked)
 
 
 def _reported(result: CheckResult, reporter: Reporter) -> CheckResult:
-    is_ok = not result.is_warning and result.exit_code == ExitCode.DONE
-    mark = (
-        "warn" if result.is_warning else "ok" if is_ok and result.what else "" if is_ok else "wrong"
-    )
-    record = {"what": result.what, "ok": is_ok, "exit_code": int(result.exit_code)}
+    mark = "wrong"
+    if result.is_warning:
+        mark = "warn"
+    elif result.is_ok:
+        mark = "ok" if result.what else ""
+    record = {"what": result.what, "ok": result.is_ok, "exit_code": int(result.exit_code)}
     text = escape_lines(f"{mark:<6}{result.what}{': ' * bool(result.what)}{result.message}")
     print_result("check", text.split("\n"), record, reporter.style)
     sys.stdout.flush()

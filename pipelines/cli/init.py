@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from orderbridge.pipelines.cli.check import run_checks
+from orderbridge.pipelines.cli.check import check_briefly
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP, start
 from orderbridge.pipelines.cli.project_files import (
@@ -61,7 +61,8 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
 
     Asks for what is not set; a SETTING, such as sources.legacy.api_key, is set to its VALUE, or asked for. Writes
     .dlt/secrets.toml (mode 0600) and the lines of .gitignore that keep private files out of git, in the current folder
-    or that of --project; every other line stays as it is. Ends with `orderbridge check`.
+    or that of --project; every other line stays as it is. Then checks as `orderbridge check` does, and prints the
+    problems.
     """
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.sandbox.config import settings
@@ -92,10 +93,10 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
     if added := ignore_private_files(folder):
         click.echo(f"added {number(len(added), 'line')} to {escape(folder / '.gitignore')}")
     with start(sends_keys=True) as reporter:
-        code = run_checks(reporter)
-    if code == ExitCode.DONE:
+        code = check_briefly(reporter)
+    if code == ExitCode.DONE and not changes:
         click.echo(
-            "Next: orderbridge import or run. Before you send stock or prices, find out what the platform does with "
+            "next: orderbridge import or run. Before you send stock or prices, find out what the platform does with "
             "them: orderbridge questions sources.legacy.stock_semantics"
         )
     return code

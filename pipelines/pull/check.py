@@ -77,10 +77,18 @@ class CheckResult:
     exit_code: ExitCode = ExitCode.DONE
     is_warning: bool = False
 
+    @property
+    def is_ok(self) -> bool:
+        """Whether it is neither a problem nor a warning."""
+        return not self.is_warning and self.exit_code == ExitCode.DONE
 
-def check(stop: threading.Event) -> Iterator[CheckResult]:
-    """Checks everything, and does not stop at the first problem."""
-    yield from _remarks(find_root())
+
+def check(stop: threading.Event, *, lists_settings: bool = True) -> Iterator[CheckResult]:
+    """Checks everything, and does not stop at the first problem. `lists_settings`: with what is set, and where."""
+    root = find_root()
+    if lists_settings:
+        yield from _settings(root)
+    yield from _remarks(root)
     yield from _other_writers()
     yield from _files()
     yield _attempt("settings of reconcile", _reconcile)
@@ -93,11 +101,15 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
         yield from _platform(urls, stop)
 
 
-def _remarks(root: Path) -> Iterator[CheckResult]:
-    """What is set, and where; who can read it."""
+def _settings(root: Path) -> Iterator[CheckResult]:
+    """What is set, and where."""
     yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
     for line in set_values():
         yield CheckResult("", line)
+
+
+def _remarks(root: Path) -> Iterator[CheckResult]:
+    """Where the keys go; who can read the files."""
     for route in key_routes():
         yield CheckResult("", route.words)
     for warning in permission_warnings(root):

@@ -23,7 +23,7 @@ CHECKOUT = Path(__file__).parents[3]
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, in which checks find nothing wrong."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(init, "run_checks", lambda _: ExitCode.DONE)
+    monkeypatch.setattr(init, "check_briefly", lambda _: ExitCode.DONE)
     return tmp_path
 
 
@@ -62,7 +62,7 @@ def test_init_asks_until_the_answers_are_valid_and_writes_them_for_the_owner_alo
     }
     assert (project / ".dlt/secrets.toml").stat().st_mode & 0o777 == 0o600
     assert "not one of sandbox, production" in done.stderr
-    assert "Next: orderbridge import or run" in done.stdout
+    assert "next: orderbridge import or run" in done.stdout
     assert not [key for key in ("k-1", "brand_live_2") if key in done.output]
 
 
@@ -194,6 +194,17 @@ def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -
     path.unlink()
     for _ in range(2):
         project_files.write_settings(tmp_path, values, project_files.SANDBOX_MARK)
+
+
+def test_a_change_shows_where_the_keys_go_and_its_problems_alone(tmp_path: Path) -> None:
+    with bridge(tmp_path) as made:
+        done = made.command("init", "notify.on=always", WAREHOUSE__PATH="none/warehouse.duckdb")
+    assert done.code == 2, done.said
+    shown = [line for line in done.out.splitlines() if not line.startswith("  ")]
+    assert [line.split()[0] for line in shown] == ["wrote", "added", "wrong", "wrong", "15"]
+    assert shown[-1] == "15 of 17 checks are ok; each: orderbridge check"
+    assert "goes to" in done.out
+    assert "notify.on = " not in done.out
 
 
 def test_settings_of_one_project_never_reach_the_host_of_another(
