@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Final
 
 from orderbridge.pipelines.desk.imports import DeskImport
@@ -89,7 +90,8 @@ def columns_page(one: DeskImport, texts: Texts) -> ColumnsPage:
     """How the file of an import is read. Raises UsageError: it cannot be read."""
     found = open_input_table(one.file, one.read_options, None).format
     reading = read_columns(one.kind, one.file, one.read_options, one.lookups)
-    rows = [_row(column, texts) for column in reading.columns]
+    numbers = frozenset(field.path for field in reading.fields if field.type == "number")
+    rows = [_row(column, numbers, texts) for column in reading.columns]
     rows.sort(key=lambda row: row.state != "asked")
     return ColumnsPage(
         rows=rows,
@@ -173,20 +175,28 @@ def _shown(column: ReadColumn) -> str:
     return (column.guess or KEEP) if column.state == "asked" else _current(column)
 
 
-def _row(column: ReadColumn, texts: Texts) -> ColumnRow:
+def _row(column: ReadColumn, numbers: frozenset[str], texts: Texts) -> ColumnRow:
+    """A column; `numbers` are the fields of numbers with decimals."""
+    is_number = not numbers.isdisjoint(column.fields)
     return ColumnRow(
         name=column.name,
         question=column.question,
         state=column.state,
         chosen=_shown(column),
         paths=column.fields,
-        samples=[_sample(cell, texts) for cell in column.samples if cell.text.strip()][:_SAMPLES],
+        samples=[
+            _sample(cell, texts, is_number=is_number)
+            for cell in column.samples
+            if cell.text.strip()
+        ][:_SAMPLES],
         rivals=column.rivals,
         may_be=texts.field(column.may_be) if column.may_be else "",
     )
 
 
-def _sample(cell: SampleCell, texts: Texts) -> SampleCell:
+def _sample(cell: SampleCell, texts: Texts, *, is_number: bool) -> SampleCell:
+    if cell.value is not None and is_number:
+        return replace(cell, value=texts.number(Decimal(cell.value)))
     if not cell.problem:
         return cell
     return replace(cell, problem=problem_in(texts, cell.code, cell.problem))

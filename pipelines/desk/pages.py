@@ -10,10 +10,9 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from orderbridge.pipelines.desk.texts import Texts
-from orderbridge.sources.texts import KEPT_SPACES, Language
+from orderbridge.sources.texts import KEPT_SPACES
 from orderbridge.sources.words import template_environment
 
-_TIMES: Final[dict[Language, str]] = {"en": "%Y-%m-%d %H:%M", "es": "%d/%m/%Y %H:%M"}
 _KEPT: Final = f"\n{KEPT_SPACES}"
 
 
@@ -62,7 +61,7 @@ class Pages:
         if hasattr(value, "__html__") or isinstance(value, bool):
             return value
         if isinstance(value, datetime):
-            return f"{value.astimezone():{_TIMES[self.texts.language]}}"
+            return self.texts.date(value.astimezone())
         if isinstance(value, int):
             return self.texts.written(value)
         return "".join(

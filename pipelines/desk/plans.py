@@ -466,7 +466,7 @@ def _text(value: object, texts: Texts) -> str:
     if isinstance(value, bool):
         return texts("answer.yes" if value else "answer.no")
     if isinstance(value, float):
-        return f"{value:.2f}" if round(value, 2) == value else str(value)
+        return texts.number(value, ",.2f" if round(value, 2) == value else ",")
     if isinstance(value, Mapping):
         return " · ".join(filter(None, (_text(one, texts) for one in value.values())))
     if isinstance(value, list):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+from datetime import date
+from decimal import Decimal
 from functools import cache
 from importlib import resources
 from pathlib import PurePath
@@ -39,8 +41,25 @@ COMPARED: Final = {
     "document_email": "documents[0].email",
 }
 """The fields of the match with the ERP, by the names of their columns."""
-_LONG: Final = re.compile(r"(?<![0-9.])[0-9]{5,}(?=[. ]|$)")
-"""The whole part of a long number."""
+_AMOUNT: Final = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?=[ ;]|$)")
+"""A number among the amounts of a text."""
+_GROUPED: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
+_TIME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})((?: [0-9]{2}:[0-9]{2})?(?: UTC)?)")
+"""A count and a time as commands write them."""
+_COUNTS: Final = (
+    "count",
+    "distinct",
+    "empty",
+    "filled",
+    "found",
+    "given",
+    "hits",
+    "lines",
+    "rows",
+    "total",
+)
+_TIMES: Final = ("at", "day")
+"""Names of values that are counts and times; a cell of a file is written as it is there."""
 
 
 class Texts(texts.Texts):
@@ -76,7 +95,11 @@ class Texts(texts.Texts):
         if name == "kind":
             return self.or_own(f"kinds.{value}", value)
         if name == "amount":
-            return _LONG.sub(lambda found: str(self.written(int(found[0]))), value)
+            return _AMOUNT.sub(lambda found: self.number(Decimal(found[0])), value)
+        if name in _COUNTS and _GROUPED.fullmatch(value):
+            return self.number(int(value.replace(",", "")))
+        if name in _TIMES and (found := _TIME.fullmatch(value)) is not None:
+            return f"{self.date(date.fromisoformat(found[1]))}{found[2]}"
         return self.reworded(value, "part")
 
     def record(self, path: str) -> str:
@@ -106,7 +129,7 @@ class Texts(texts.Texts):
     def written(self, value: object) -> object:
         """How a value is written: the thousands of numbers are separated."""
         if isinstance(value, int) and not isinstance(value, bool):
-            return f"{value:,}".replace(",", self.thousands)
+            return self.number(value)
         return value
 
     def known(self, text: str) -> str:

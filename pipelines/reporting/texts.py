@@ -30,11 +30,11 @@ class ReportTexts(texts.Texts):
         if value is None:
             return NO_VALUE
         if isinstance(value, datetime):
-            return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
+            return self.date(value.astimezone(UTC))
         if isinstance(value, Decimal):
-            return f"{value:,.2f}".replace(",", self.thousands)
+            return self.number(value, ",.2f")
         if isinstance(value, int) and not isinstance(value, bool):
-            return f"{value:,}".replace(",", self.thousands)
+            return self.number(value)
         return "".join(
             char if char.isprintable() or char in texts.KEPT_SPACES else "\N{REPLACEMENT CHARACTER}"
             for char in str(value)

@@ -12,6 +12,8 @@ import re
 import string
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
 from functools import cache
 from importlib import resources
 from typing import Final, Literal, cast, get_args
@@ -20,7 +22,12 @@ Language = Literal["en", "es"]
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 _VARIABLES: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
 _ONE: Final = ".one"
-_THOUSANDS: Final[Mapping[Language, str]] = {"en": ",", "es": "\N{NARROW NO-BREAK SPACE}"}
+_MARKS: Final[Mapping[Language, dict[int, int]]] = {
+    "en": {},
+    "es": str.maketrans(",.", ".,"),
+}
+"""What stands for the marks of a number as Python writes it."""
+_DATES: Final[Mapping[Language, str]] = {"en": "%Y-%m-%d", "es": "%d/%m/%Y"}
 KEPT_SPACES: Final = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 """Characters of texts that are not printable to Python."""
 
@@ -54,10 +61,14 @@ class Texts:
         """How a value is written within a text: as it is. Pages separate thousands."""
         return value
 
-    @property
-    def thousands(self) -> str:
-        """What stands between thousands on a page."""
-        return _THOUSANDS[self.language]
+    def number(self, value: float | Decimal, form: str = ",") -> str:
+        """A number in the notation of the language: its thousands are separated."""
+        return f"{value:{form}}".translate(_MARKS[self.language])
+
+    def date(self, value: date) -> str:
+        """A date as people of the language write it; of an instant, with its time."""
+        written = f"{value:{_DATES[self.language]}}"
+        return f"{written} {value:%H:%M}" if isinstance(value, datetime) else written
 
     def or_own(self, code: str, own: str, /, **values: object) -> str:
         """The text of a code; `own` where there is none, such as a word of the platform."""

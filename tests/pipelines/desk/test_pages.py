@@ -21,6 +21,7 @@ import pytest
 from orderbridge.pipelines.desk import imports, jobs
 from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
+from orderbridge.pipelines.desk.plans import plan_page
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import (
     ChoiceRow,
@@ -444,6 +445,28 @@ def test_what_a_good_run_printed_in_english_is_not_on_a_page_of_another_language
     assert [b"459 info" in one for one in shown] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("kept", "shown"),
+    [
+        ("1,234 orders, 0.5 EUR; 7654321.5 PEN, used now", "1.234 pedidos, 0,5 EUR; 7.654.321,5 PEN, en uso"),
+        ("7 to /products/4/variants/8 on 2026-11-30 21:17 UTC",
+         "7 al producto 4, variante 8, el 30/11/2026 21:17 UTC"),
+        ("  10:00 on 2026-11-30, if utc", "  las 10:00 del 30/11/2026, si es utc"),
+        ("order 1,234 is written as 2026-11-30, without a zone. Answer with the zone of your office.",
+         "el pedido 1,234 pone 2026-11-30, sin zona. Responda con la zona de su oficina."),
+    ],
+)  # fmt: skip
+def test_numbers_and_dates_are_in_the_notation_of_the_language(kept: str, shown: str) -> None:
+    assert Texts("es").known(kept) == shown
+
+
+def test_values_of_a_plan_are_in_the_notation_of_the_language() -> None:
+    values = [{"field": "price", "new": new, "old": None, "how": ""} for new in (1234.5, 0.125, 7)]
+    change = {"line": 2, "record": "products/1/variants/2", "about": [], "values": values}
+    plan = plan_page({"changes": {"changes": [change]}}, Texts("es"))
+    assert [value.new for value in plan.changes[0].values] == ["1.234,50", "0,125", "7"]
+
+
 def test_reasons_for_an_answer_are_in_the_language_of_the_page_or_marked_english() -> None:
     pages = Pages(Texts("es"))
     pages.globals |= {"base": "", "form_token": ""}
@@ -458,7 +481,7 @@ def test_reasons_for_an_answer_are_in_the_language_of_the_page_or_marked_english
     page = question_page(asked, pages.texts)
     body = bytes(pages.page("question", page=page, error="", typed="").body).decode()
     assert '<span lang="en">something that nobody has translated</span>; la columna' in body
-    assert "26 pedidos, 54\N{NARROW NO-BREAK SPACE}126.85 PEN, en uso" in body
+    assert "26 pedidos, 54.126,85 PEN, en uso" in body
     assert "<p>Si no está bien: Dé a cada cliente un código" in body
     assert body.count('lang="en"') == 1
 
