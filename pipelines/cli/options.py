@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from importlib import resources
@@ -13,13 +12,14 @@ import click
 
 from orderbridge.pipelines.cli.process import STOP
 from orderbridge.pipelines.cli.terminal import Style
+from orderbridge.pipelines.ledger.numbers import operation_numbers
+from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _DECLARED: Final = tomllib.loads(
     resources.files("orderbridge.pipelines.cli").joinpath("options.toml").read_text("utf-8")
 )
-_RANGE_MAX: Final = 1_000_000
 
 
 def declared(
@@ -71,19 +71,10 @@ def kind_argument(function: F) -> F:
 
 def _numbers(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> frozenset[int]:
     """Ids of operations in texts such as `17` and `17,20-24`."""
-    numbers: set[int] = set()
-    for part in ",".join(texts).split(",") if texts else ():
-        match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
-        if match is None:
-            raise click.BadParameter(
-                f"{part!r} is not the number of an operation, such as 17 or 20-24"
-            )
-        first = int(match[1])
-        last = int(match[2] or match[1])
-        if last - first > _RANGE_MAX:
-            raise click.BadParameter(f"{part!r} is too long a range")
-        numbers.update(range(first, last + 1))
-    return frozenset(numbers)
+    try:
+        return frozenset(operation_numbers(",".join(texts)) if texts else ())
+    except UsageError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

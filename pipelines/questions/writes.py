@@ -6,13 +6,13 @@ looked on the platform. Nothing is sent.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from orderbridge.pipelines.ledger.model import LedgerRow
+from orderbridge.pipelines.ledger.numbers import operation_numbers
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import PlannedOperation
 from orderbridge.pipelines.push.lookups import intact_plan
@@ -35,8 +35,6 @@ PREFIX: Final = "write:"
 _SINGLE_MAX: Final = 10
 """So many requests of a plan are asked one by one."""
 _ID_DIGITS: Final = 12
-_RANGE_MAX: Final = 1_000_000
-_NUMBERS: Final = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 _UNKNOWN: Final = ("in_doubt", "conflict")
 _CHOICES: Final = (
     Choice("landed", "it took effect on the platform"),
@@ -91,7 +89,7 @@ def write_examples(question: str) -> list[str]:
             plan = intact_plan(one.plan_id, one.folder) if one.plan_id.startswith(name) else None
             if plan is not None:
                 unknown = islice(PlanLedger(ledger, one.plan_id).rows(*_UNKNOWN), _SINGLE_MAX)
-                shown = _numbers(numbers) if numbers else {row.id for row in unknown}
+                shown = operation_numbers(numbers) if numbers else {row.id for row in unknown}
                 file = Path(plan.manifest.input.path).name
                 return [_sent(operation, file) for operation in plan.operations(shown)]
     return []
@@ -142,28 +140,11 @@ def _by_plan(answers: Sequence[GivenAnswer]) -> dict[str, Answers]:
             )
         plan, _, numbers = one.question.removeprefix(PREFIX).partition("/")
         of_plan = given.setdefault(plan, {word: set() for word in words})
-        of_plan[one.value] |= _numbers(numbers) if numbers else _all_of(plan)
+        of_plan[one.value] |= operation_numbers(numbers) if numbers else _all_of(plan)
     return {
         plan: Answers(*(frozenset(of_plan[word]) for word in ("landed", "not_landed", "abandon")))
         for plan, of_plan in given.items()
     }
-
-
-def _numbers(text: str) -> set[int]:
-    """Numbers of requests: `17`, `17,20-24`. Raises UsageError."""
-    numbers: set[int] = set()
-    for part in text.split(","):
-        match = _NUMBERS.fullmatch(part.strip())
-        if match is None:
-            raise UsageError(
-                f"{part!r} is not the number of a request", "Name them as write:PLAN/17,20-24."
-            )
-        first = int(match[1])
-        last = int(match[2] or match[1])
-        if last - first > _RANGE_MAX:
-            raise UsageError(f"{part!r} is too long a range", "Name fewer at once.")
-        numbers.update(range(first, last + 1))
-    return numbers
 
 
 def _all_of(plan: str) -> set[int]:

@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import click
 import duckdb
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from orderbridge.pipelines.cli import options as cli_options
 from orderbridge.pipelines.desk import home, server, session
 from orderbridge.pipelines.desk import imports as desk_imports
 from orderbridge.pipelines.desk import questions as desk_questions
 from orderbridge.pipelines.import_file import lookup_proposal, mappings, result, run
 from orderbridge.pipelines.import_file.lists import pull_reason
 from orderbridge.pipelines.import_file.mappings import find_mapping, keep_mapping
+from orderbridge.pipelines.ledger import numbers
 from orderbridge.pipelines.mapping import MappedColumn, Mapping, column_values, load, read
 from orderbridge.pipelines.pull import order_tail, targets
 from orderbridge.pipelines.questions import pairs, writes
@@ -224,17 +223,10 @@ def test_so_many_pairs_are_asked_about_together(n: int, holds: bool) -> None:
     assert bool(pairs._grouped(rows, set())) is holds
 
 
-@limit(writes, "_RANGE_MAX", UP_TO, to=7)
-def test_a_range_of_requests_is_so_long(n: int, holds: bool) -> None:
-    with refused_unless(holds, UsageError):
-        assert writes._numbers(f"5-{5 + n}") == set(range(5, 6 + n))
-
-
-@limit(cli_options, "_RANGE_MAX", UP_TO, to=7)
+@limit(numbers, "_RANGE_MAX", UP_TO, to=7)
 def test_a_range_of_operations_is_so_long(n: int, holds: bool) -> None:
-    parsed = cli_options._numbers
-    with refused_unless(holds, click.BadParameter):
-        assert parsed(mock.Mock(), mock.Mock(), (f"5-{5 + n}",)) == set(range(5, 6 + n))
+    with refused_unless(holds, UsageError):
+        assert numbers.operation_numbers(f"5-{5 + n}") == set(range(5, 6 + n))
 
 
 @limit(writes, "_SINGLE_MAX", UP_TO)

@@ -77,6 +77,7 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
         ("pull --refresh coupons__lines", f"'coupons' is not one of {', '.join(LISTS)}"),
         ("status --max-age nan", "not a number of hours"),
         ("settle a --landed 1-x", "'1-x' is not the number of an operation"),
+        ("settle a --landed 1,24-20", "'24-20' ends before it begins: write 20-24"),
         ("settle --landed 1", "an answer needs its plan"),
         ("sandbox --fault stall", "'stall' is not NAME=RATE"),
         ("sandbox --fault nonsense=1", "Use one of: rate_429"),
