@@ -219,9 +219,15 @@ FROM (
 CREATE OR REPLACE VIEW bi.promotions AS
 SELECT p.promotion_id, p.name, p.status, p.is_active, p.starts_at, p.expires_at, p.use_count, p.usage_limit,
     p.remaining_uses, CASE WHEN p.usage_limit > 0 THEN round(100.0 * p.use_count / p.usage_limit, 1) END AS used_percent,
-    CAST(p.starts_at AT TIME ZONE a.time_zone AS DATE) AS starts_date,
-    CAST(p.expires_at AT TIME ZONE a.time_zone AS DATE) AS expires_date
-FROM reconciled.promotions p CROSS JOIN bi.as_of a WHERE NOT p.is_missing;
+    CAST(p.starts_at AT TIME ZONE z.of_starts AS DATE) AS starts_date,
+    CAST(p.expires_at AT TIME ZONE z.of_ends AS DATE) AS expires_date
+FROM reconciled.promotions p CROSS JOIN (
+    SELECT CASE WHEN bool_or(starts_at <> date_trunc('day', starts_at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC')
+            THEN max(a.time_zone) ELSE 'UTC' END AS of_starts,
+        CASE WHEN bool_or(expires_at <> date_trunc('day', expires_at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC')
+            THEN max(a.time_zone) ELSE 'UTC' END AS of_ends
+    FROM reconciled.promotions CROSS JOIN bi.as_of a
+) AS z WHERE NOT p.is_missing;
 
 CREATE OR REPLACE VIEW bi.promotion_uses AS
 SELECT u.promotion_id, p.name, u.read_at, CAST(u.read_at AT TIME ZONE a.time_zone AS DATE) AS read_date,

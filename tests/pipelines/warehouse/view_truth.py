@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import pairwise, permutations
 from statistics import median
@@ -75,6 +75,12 @@ def picked(row: Mapping[str, Any], names: str) -> Row:
     return {to: row[name or to] if name else row[to] for to, name in pairs}
 
 
+def zone_of_days(times: Iterable[datetime | None]) -> tzinfo:
+    """UTC for a column that has midnight in UTC everywhere: it has dates."""
+    has_times = any((at.hour, at.minute) != (0, 0) for at in times if at is not None)
+    return ZONE if has_times else UTC
+
+
 def as_of(world: World) -> list[Row]:
     zone = "America/Lima"
     return [{"as_of": AS_OF, "today": TODAY, "time_zone": zone, "environment": "sandbox"}]
@@ -82,8 +88,7 @@ def as_of(world: World) -> list[Row]:
 
 def customers(world: World) -> list[Row]:
     by_customer = {row["customer_id"]: row for row in world["customer_orders"]}
-    created = [row["created_at"] for row in world["customers"] if row["created_at"] is not None]
-    has_times = any((at.hour, at.minute) != (0, 0) for at in created)
+    zone = zone_of_days(row["created_at"] for row in world["customers"])
     rows = []
     for one in world["customers"]:
         if one["is_missing"]:
@@ -111,7 +116,7 @@ def customers(world: World) -> list[Row]:
                 "revenue": Decimal(0) if count == 0 else cents(revenue),
                 "unknown_because": because,
                 "unknown_total": cents(of["unknown_total"]),
-                "created_date": day_of(one["created_at"], ZONE if has_times else UTC),
+                "created_date": day_of(one["created_at"], zone),
             }
         )  # fmt: skip
     return rows
@@ -545,6 +550,8 @@ def customer_value(world: World) -> list[Row]:
 
 
 def promotions(world: World) -> list[Row]:
+    starts = zone_of_days(row["starts_at"] for row in world["promotions"])
+    ends = zone_of_days(row["expires_at"] for row in world["promotions"])
     rows = []
     for one in world["promotions"]:
         if one["is_missing"]:
@@ -557,8 +564,8 @@ def promotions(world: World) -> list[Row]:
             )
             | {
                 "used_percent": rounded(100 * one["use_count"] / limit, 1) if limit else None,
-                "starts_date": day_of(one["starts_at"]),
-                "expires_date": day_of(one["expires_at"]),
+                "starts_date": day_of(one["starts_at"], starts),
+                "expires_date": day_of(one["expires_at"], ends),
             }
         )
     return rows

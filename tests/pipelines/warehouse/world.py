@@ -37,7 +37,8 @@ class World:
 
         Args:
             seed: of what is drawn.
-            has_times: whether customers were created at a time of the day; else all at midnight in UTC.
+            has_times: whether customers were created, and promotions start, at a time of the day; else all at midnight
+                in UTC.
             is_read: whether the orders were read whole as well.
         """
         draw = random.Random(seed)
@@ -49,7 +50,7 @@ class World:
         drawn = [*_orders(draw)]
         orders = world.tables["reconciled.orders"] = [*drawn, *_borders(drawn[1])]
         world.tables["reconciled.order_lines"] = [*_lines(draw, orders)]
-        world.tables["reconciled.promotions"] = [*_promotions(draw)]
+        world.tables["reconciled.promotions"] = [*_promotions(draw, has_times)]
         world.tables["ops.promotion_uses"] = [*_promotion_uses(draw)]
         world.tables["reconciled.exceptions"] = [*_findings(draw)]
         world.tables["ops.finding_counts"] = [*_finding_counts(draw)]
@@ -286,14 +287,17 @@ def _lines(draw: random.Random, orders: Sequence[Row]) -> Iterator[Row]:
             }
 
 
-def _promotions(draw: random.Random) -> Iterator[Row]:
+def _promotions(draw: random.Random, has_times: bool) -> Iterator[Row]:
     for number in range(12):
+        starts_at = _instant(draw)
+        if not has_times:
+            starts_at = starts_at.replace(hour=0, minute=0)
         yield {
             "promotion_id": f"P{number}",
             "name": f"Promotion {number}",
             "status": draw.choice(("running", "expired", "scheduled")),
             "is_active": draw.choice((True, False)),
-            "starts_at": draw.choice((None, _instant(draw))),
+            "starts_at": draw.choice((None, starts_at)),
             "expires_at": draw.choice((None, _instant(draw))),
             "use_count": draw.randrange(50),
             "usage_limit": draw.choice((None, 0, 37, 80)),
