@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import quote
 
 from orderbridge.pipelines.desk.texts import COMPARED, Texts
-from orderbridge.pipelines.desk.zones import offered_zones
+from orderbridge.pipelines.desk.zones import offered_zones, zones_of_named
 from orderbridge.pipelines.questions.findings import NOT_FINE
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.pairs import PREFIX as PAIR
@@ -175,8 +175,8 @@ def question_groups(rows: Sequence[QuestionRow]) -> list[QuestionGroup]:
     return groups
 
 
-def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
-    """One question, with its evidence."""
+def question_page(question: AskedQuestion, texts: Texts, typed: str = "") -> QuestionPage:
+    """One question, with its evidence; `typed`: what a person has answered that was not possible."""
     classes = _classes(question)
     is_table = bool(classes)
     possible = [one for one in question.choices if one.is_possible and not is_table]
@@ -186,7 +186,7 @@ def question_page(question: AskedQuestion, texts: Texts) -> QuestionPage:
         language=text_language(question, texts),
         state_words=texts(f"state.{question.state}"),
         choices=[_choice(question, one, texts) for one in possible[:_CHOICES_MAX]]
-        + _more_zones(question, texts),
+        + _more_zones(question, typed, texts),
         hidden=max(0, len(possible) - _CHOICES_MAX),
         table=_table(question) if is_table else (),
         classes=classes,
@@ -230,6 +230,8 @@ def refused_words(question: str, value: str, texts: Texts) -> str:
     try:
         setting.checked(value)
     except UsageError:
+        if question == TIMEZONE and zones_of_named(value):
+            return texts("refused.country", value=value)
         return texts.or_own(f"refused.{question}", "", value=value)
     return ""
 
@@ -276,12 +278,12 @@ def answer_label(question: str, value: str, texts: Texts) -> str:
     return texts.or_own(f"answer.{question}.{value}", texts.or_own(f"answer.{value}", value))
 
 
-def _more_zones(question: AskedQuestion, texts: Texts) -> list[ChoiceRow]:
-    """The zones of this machine and of the country, which a list cannot show by itself."""
+def _more_zones(question: AskedQuestion, typed: str, texts: Texts) -> list[ChoiceRow]:
+    """The zones of a country that was typed, of this machine and of the country that is set."""
     if question.id != TIMEZONE:
         return []
     known = {one.value for one in question.choices}
-    zones = offered_zones(reconcile_settings().country)
+    zones = dict.fromkeys(zones_of_named(typed) + offered_zones(reconcile_settings().country))
     return [_choice(question, Choice(zone, ""), texts) for zone in zones if zone not in known]
 
 

@@ -156,7 +156,7 @@ class Desk:
 
     def _question(self, name: str, error: str = "", typed: str = "") -> Response:
         with self._reads():
-            page = question_page(find_question(name), self._texts)
+            page = question_page(find_question(name), self._texts, typed)
         status = HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK
         return self._pages.page(
             "question", status, page=page, error=error, typed=typed, tab="questions"

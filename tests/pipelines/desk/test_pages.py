@@ -265,6 +265,9 @@ def test_the_zones_of_this_machine_and_of_the_country_are_choices(
     page = shop_desk.get("/question", params={"id": "reconcile.timezone"}).text
     zones = re.findall(r'type="radio" name="value" value="([^"]+)"', page)
     assert zones == ["UTC", "America/Lima", "Europe/Madrid", "Africa/Ceuta", "Atlantic/Canary"]
+    monkeypatch.setenv("TZ", "Etc/UTC")
+    page = shop_desk.get("/question", params={"id": "reconcile.timezone"}).text
+    assert "Etc/UTC" not in page, "it is UTC under another name"
 
 
 def test_a_zone_is_known_by_its_city_and_refused_in_the_language_of_the_page(
@@ -278,6 +281,9 @@ def test_a_zone_is_known_by_its_city_and_refused_in_the_language_of_the_page(
         assert "«Marte» no es una zona horaria" in refused.text
         assert "RECONCILE__TIMEZONE" not in refused.text
         assert 'value="Marte"' in refused.text
+        country = desk.post("/question", id="reconcile.timezone", other="espana")
+        assert "«espana» es un país" in country.text
+        assert 'name="value" value="Atlantic/Canary"' in country.text
         given = desk.post("/question", id="reconcile.timezone", other="madrid")
         assert given.status_code == 303, given.text
     assert '"Europe/Madrid"' in (reconciled.folder / ".dlt" / "answers.toml").read_text()
