@@ -248,16 +248,22 @@ class Ledger(AbstractContextManager["Ledger"]):
             connection.execute("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?)", row)
         self._names = self._read_names()
 
-    def confirmed(self, host: str) -> pa.Table:
+    def confirmed(self, host: str, *, has_unknown: bool = False) -> pa.Table:
         """The last confirmed value of each field that updates set.
 
         Fields whose last write is in flight or in doubt are left out: their value is unknown.
 
+        Args:
+            host: of the platform.
+            has_unknown: fields are there, with an empty value, of which a write had an unknown outcome since.
+
         Returns:
             path, field, value (JSON text), confirmed_at (UTC), plan_id.
         """
+        known = "" if has_unknown else " AND value <> ''"
         cursor = self.connection.execute(
-            "SELECT path, field, value, confirmed_at, plan_id FROM confirmed WHERE host = :host AND (path, field)"
+            f"SELECT path, field, value, confirmed_at, plan_id FROM confirmed WHERE host = :host{known}"
+            " AND (path, field)"
             f" NOT IN (SELECT o.path, f.value FROM operations o JOIN plans USING (plan), {FIELDS} f"
             " WHERE host = :host AND o.state = 'in_flight' AND o.fields <> '') ORDER BY path, field",
             {"host": self.host_name(host)},
@@ -274,8 +280,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         """
         rows = self.connection.execute(
             f"SELECT o.path, f.value FROM operations o JOIN plans USING (plan), {FIELDS} f"
-            " WHERE host = ? AND o.fields <> '' AND (o.state = 'in_flight' OR o.doubt_at IS NOT NULL)",
-            [self.host_name(host)],
+            " WHERE host = :host AND o.fields <> '' AND (o.state = 'in_flight' OR o.doubt_at IS NOT NULL)"
+            " UNION SELECT path, field FROM confirmed WHERE host = :host AND value = ''",
+            {"host": self.host_name(host)},
         )
         return set(rows)
 
@@ -377,9 +384,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         return dict(self.connection.execute(sql, [plan_id]).fetchall())
 
     def superseded(self, plan_id: str) -> dict[int, str]:
-        """Updates of which another plan has confirmed a field since this one was recorded.
+        """Updates of which another plan has set a field since this one was recorded, or may have.
 
-        They are confirmed, in doubt or not sent yet.
+        They are confirmed, in doubt, given up or not sent yet.
 
         Returns:
             The folder of that plan, by operation.
@@ -388,7 +395,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             f"SELECT o.id, other.folder FROM plans p JOIN operations o USING (plan), {FIELDS} f"
             " JOIN confirmed c ON (c.host, c.path, c.field) = (p.host, o.path, f.value)"
             " JOIN plans other ON other.plan_id = c.plan_id WHERE p.plan_id = ? AND o.fields <> ''"
-            " AND o.state IN ('confirmed', 'planned', 'in_doubt')"
+            " AND o.state IN ('confirmed', 'planned', 'in_doubt', 'abandoned')"
             " AND c.plan_id <> p.plan_id AND c.confirmed_in > p.recorded_in",
             [plan_id],
         )

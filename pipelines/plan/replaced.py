@@ -28,8 +28,11 @@ _UPDATE: Final = msgspec.json.Decoder(_Update)
 
 
 def confirmed_fields(ledger: Ledger, host: str) -> pa.Table:
-    """The fields that updates set, as last confirmed by a host: key (the path), field, value (JSON text)."""
-    table = ledger.confirmed(host)
+    """The fields that updates set, as last confirmed by a host: key (the path), field, value (JSON text).
+
+    The value is empty where a write had an unknown outcome since: it is like no other, and a plan would undo it.
+    """
+    table = ledger.confirmed(host, has_unknown=True)
     return pa.table(
         {"key": table["path"], "field": table["field"], "value": table["value"]}
     ).combine_chunks()

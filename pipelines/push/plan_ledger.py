@@ -222,10 +222,10 @@ class PlanLedger:
         ]
 
     def overwritten(self) -> list[StateChange]:
-        """The end of updates in doubt of which another one has set a field since: the doubt deleted its values."""
+        """The end of updates in doubt of which another one has set a field since: the doubt made its values unknown."""
         rows = self.ledger.connection.execute(
             f"SELECT DISTINCT o.id FROM operations o, {FIELDS} f JOIN confirmed c ON (c.host, c.path, c.field)"
-            " = (?, o.path, f.value) WHERE o.plan = ? AND o.state = 'in_doubt' ORDER BY o.id",
+            " = (?, o.path, f.value) WHERE o.plan = ? AND o.state = 'in_doubt' AND c.value <> '' ORDER BY o.id",
             [self.host, self._plan],
         )
         return [StateChange(number, "abandoned", words=OVERWRITTEN) for (number,) in rows]
@@ -337,9 +337,10 @@ class PlanLedger:
             self._store_values(connection, changes, wall_at)
         elif to == "in_doubt":
             connection.execute(
-                "DELETE FROM confirmed WHERE (host, path, field) IN (SELECT ?, o.path, f.value FROM operations o,"
+                "UPDATE confirmed SET value = '', plan_id = ?, confirmed_in = (SELECT commits FROM ledger)"
+                " WHERE (host, path, field) IN (SELECT ?, o.path, f.value FROM operations o,"
                 f" {FIELDS} f WHERE o.plan = ? AND o.id IN (SELECT value FROM json_each(?)))",
-                [self.host, self._plan, json.dumps([change.id for change in changes])],
+                [self.plan_id, self.host, self._plan, json.dumps([one.id for one in changes])],
             )
 
     def _store_values(

@@ -17,9 +17,9 @@ from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.questions import Choice, Evidence
 
 _BASE_URL: Final = SETTINGS["sources.legacy.base_url"]
-_COUNT: Final = "SELECT count(*) FROM confirmed WHERE host = ? AND field = ?"
+_COUNT: Final = "SELECT count(*) FROM confirmed WHERE host = ? AND field = ? AND value <> ''"
 _EXAMPLES: Final = """
-    SELECT path, value, confirmed_at FROM confirmed WHERE host = ? AND field = ?
+    SELECT path, value, confirmed_at FROM confirmed WHERE host = ? AND field = ? AND value <> ''
     ORDER BY confirmed_at DESC, path LIMIT 3"""
 
 

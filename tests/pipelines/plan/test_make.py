@@ -207,6 +207,20 @@ def test_only_what_differs_from_the_last_confirmed_is_sent_and_jumps_are_shown(
     assert (nothing.manifest.operations, "- nothing to send\n" in summary_of(nothing)) == (0, True)
 
 
+def test_a_value_that_may_have_been_overwritten_since_is_planned_and_sent_again(work: Path) -> None:
+    found: list[str] = []
+    for code in "ababa":
+        made = variants(work, f"1;1;{code};;\n", out=work / f"{len(found)}")
+        (one,) = operations(made)
+        found.append(made.manifest.plan_id)
+        if code == "a":
+            confirmed = StateChange(1, "confirmed", values={(one.path, "sku"): '"a"'})
+            pushed(made, StateChange(1, "in_flight"), confirmed)
+        else:
+            pushed(made, *sent(1, "in_doubt", "abandoned"))
+    assert len({*found}) == len(found), "a plan that was pushed would send nothing"
+
+
 def test_a_stock_that_is_set_is_sent_although_it_is_as_last_confirmed(work: Path) -> None:
     os.environ["SOURCES__LEGACY__STOCK_SEMANTICS"] = "set"
     confirmed("1", "1001", sku="00038", price=18.0, stock=39)
