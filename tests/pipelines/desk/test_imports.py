@@ -141,8 +141,10 @@ def test_passwords_are_in_the_file_that_the_page_names_and_on_no_page(
 ) -> None:
     path, page = planned(desk)
     page = send(desk, path, page)
-    found = re.search(r"passwords.csv.*in the folder.*<code>([^<]+)</code>", page)
+    found = re.search(r"The folder of the file: <code>([^<]+)</code>", page)
     assert found is not None
+    assert "Each customer needs their own to log in" in page
+    assert "Delete the file once all of them are handed out" in page
     assert f'data-copy="{found[1]}"' in page
     file = Path(found[1]) / "passwords.csv"
     assert file.stat().st_mode & 0o777 == 0o600
