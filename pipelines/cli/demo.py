@@ -24,10 +24,10 @@ from orderbridge.pipelines.cli.process import STOP
 from orderbridge.pipelines.cli.terminal import escape
 from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
+from orderbridge.sources.settings.root import DEMO_MARK
 from orderbridge.sources.texts import Language
 from orderbridge.sources.words import render_text
 
-_MARK: Final = ".orderbridge-demo"
 _CUSTOMERS: Final = "clientes.csv"
 _VARIANTS: Final = "articulos.csv"
 _IMPORT: Final = ("import", "customers", _CUSTOMERS, "--passwords", "file", "--yes")
@@ -176,9 +176,9 @@ def _environment(folder: Path, url: str) -> Mapping[str, str]:
 
 def _fresh(folder: Path) -> None:
     hint = "Name another folder: orderbridge demo --folder NAME"
-    if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
+    if folder.exists() and any(folder.iterdir()) and not (folder / DEMO_MARK).exists():
         raise UsageError(f"{folder} holds files that are not a demo's", hint)
     with disk_errors(f"{folder} cannot be created", hint):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        (folder / _MARK).touch()
+        (folder / DEMO_MARK).touch()

@@ -32,7 +32,7 @@ from orderbridge.pipelines.reporting.status import Status, next_steps, read_stat
 from orderbridge.pipelines.warehouse.finding_history import NewFindings
 from orderbridge.pipelines.warehouse.ops import LastRead
 from orderbridge.sources.errors import ExitCode, UsageError
-from orderbridge.sources.settings import find_root
+from orderbridge.sources.settings import DEMO_MARK, find_root
 from orderbridge.transforms.rules import find_rule
 
 _OLD_H: Final = 36.0
@@ -112,6 +112,7 @@ class Home:
 
     Attributes:
         project: its folder.
+        is_demo: the folder is that of a demo, whose platform has ended.
         next: the one thing to do; None: nothing.
         running: the run that holds the lock, in the words of `status`; empty for none.
         error: why the state cannot be shown.
@@ -119,6 +120,7 @@ class Home:
 
     project: str
     has_settings: bool = True
+    is_demo: bool = False
     next: Link | None = None
     lists: Sequence[ListRow] = ()
     nights: Sequence[NightRow] = ()
@@ -135,16 +137,19 @@ class Home:
 
     @property
     def typed_folder(self) -> str:
-        """The project's folder as it is typed in a terminal."""
-        return shlex.quote(self.project)
+        """The folder in which the command is typed: that of the project, of a demo the one that it is in."""
+        return shlex.quote(str(Path(self.project).parent) if self.is_demo else self.project)
 
 
 def home(texts: Texts) -> Home:
     """The first page of the project. Raises UsageError: settings cannot be read."""
-    page = Home(project=str(find_root()))
+    root = find_root()
+    page = Home(project=str(root))
     page.has_settings = has_settings()
     if not page.has_settings:
-        page.next = Link(texts("home.next.init"), command="orderbridge init")
+        page.is_demo = (root / DEMO_MARK).exists()
+        command = f"demo --folder {shlex.quote(root.name)} --desk" if page.is_demo else "init"
+        page.next = Link(texts("home.next.init"), command=f"orderbridge {command}")
         if _is_new():
             return page
     page.progress = progress_of(run_job(), texts)

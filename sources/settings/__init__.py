@@ -28,6 +28,7 @@ from orderbridge.sources.settings.private_files import other_writers_here as oth
 from orderbridge.sources.settings.private_files import own_path as own_path
 from orderbridge.sources.settings.private_files import warehouse_path as warehouse_path
 from orderbridge.sources.settings.private_files import warehouse_settings as warehouse_settings
+from orderbridge.sources.settings.root import DEMO_MARK as DEMO_MARK
 from orderbridge.sources.settings.root import find_root as find_root
 from orderbridge.sources.settings.root import import_dlt as import_dlt
 from orderbridge.sources.settings.root import load_dlt as load_dlt

@@ -22,6 +22,8 @@ from orderbridge.sources.settings.ownership import CHECKOUT, check_mode
 from orderbridge.sources.settings.setting import SETTINGS
 
 FILES: Final = ("secrets.toml", "config.toml")
+DEMO_MARK: Final = ".orderbridge-demo"
+"""A file in the folder of `orderbridge demo`, which has no settings: its platform ended with the demo."""
 
 
 def find_root() -> Path:

@@ -44,7 +44,7 @@ from orderbridge.pipelines.warehouse import failure
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.extract.result import Verdict
 from orderbridge.sources.kinds import KINDS
-from orderbridge.sources.settings import warehouse_path
+from orderbridge.sources.settings import DEMO_MARK, warehouse_path
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.erp.compare import COMPARISONS
 from orderbridge.transforms.erp.evidence import WEIGHTS
@@ -72,6 +72,11 @@ def test_a_project_without_settings_says_which_command_comes_first(desk: Browser
     assert "orderbridge init" in page
     assert "never into a page" in page
     assert "Run now" not in page
+
+    (desk.folder / DEMO_MARK).touch()
+    page = desk.get("/").text
+    assert f"cd {desk.folder.parent}<br>orderbridge demo --folder {desk.folder.name} --desk" in page
+    assert "orderbridge init" not in page
 
 
 def test_the_first_page_has_each_list_with_its_verdict_and_age(shop_desk: Browser) -> None:
