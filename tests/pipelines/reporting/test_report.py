@@ -191,11 +191,13 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
                 is_sale = true, ordered_at = {RUN} + INTERVAL 2 DAY, currency = CASE
                 order_id WHEN (SELECT min(order_id) FROM reconciled.orders) THEN '€' ELSE
                 CASE WHEN number % 2 = 0 THEN 'Euros' END END;
+            UPDATE reconciled.order_lines SET line_amount = NULL WHERE line_number = 1;
             UPDATE reconciled.customer_orders SET is_active_30_days = NULL, is_active_365_days = NULL""",
             [
                 " 40 customers ", " – promotions ", " 0 price lists ", " 30 orders ", "Never read: promotions.",
                 "29 orders have no readable total, or one of several unknown currencies", "change € 10.00 1 ",
                 "No order is dated within the 30 days before the run", "No price list was read.",
+                "30 lines have no known amount: the revenue of products is without them.",
             ],
             ["290.00", "Customers who ordered", "status orders currency total"],
         ),
