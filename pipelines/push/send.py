@@ -294,7 +294,8 @@ class SendLoop:
 
     def _note_doubt(self, task: SendTask, outcome: WriteOutcome) -> None:
         """What an outcome in doubt means for the operations that follow."""
-        self.result.in_doubt += not task.had_status(outcome.status)
+        is_lost = outcome.status is None  # which says nothing about the record, however often
+        self.result.in_doubt += is_lost or not task.had_status(outcome.status)
         self._unsettled.add(task.operation)
         if task.is_repeatable and is_refusal(outcome.status):
             self.refused.add(task.operation.target)

@@ -87,11 +87,14 @@ def test_so_many_other_places_of_a_plan_are_tried(at: Place, n: int, holds: bool
 
 @limit(run, "ROUNDS_MAX", UP_TO)
 def test_an_update_is_sent_so_often(at: Place, n: int, holds: bool) -> None:
-    """Each doubt is another one: a status that repeats ends the rounds at once."""
-    doubts = [replace(DOUBT, status=500 + number) for number in range(n - 1)]
-    pushed, client = at.answered(at.plan([patch(1, 1)]), *doubts)
-    assert pushed.states == {"confirmed" if holds else "in_doubt": 1}
-    assert len(client.sent) == min(n, run.ROUNDS_MAX)
+    """Answers are lost, or each doubt is another one: a status that repeats ends the rounds at once."""
+    other = [replace(DOUBT, status=500 + number) for number in range(n - 1)]
+    for doubts in ([LOST] * (n - 1), other):
+        pushed, client = at.answered(at.plan([patch(1, 1)]), *doubts)
+        assert pushed.states == {"confirmed" if holds else "in_doubt": 1}
+        assert len(client.sent) == min(n, run.ROUNDS_MAX)
+    pushed, client = at.answered(at.plan([patch(1, 1)]), *[replace(DOUBT, status=500)] * (n - 1))
+    assert len(client.sent) == min(n, 2)
 
 
 @limit(run, "RELIST_S", FROM)

@@ -417,6 +417,9 @@ def _lists(shop: Shop, read: str) -> dict[tuple[str, str], Said]:
             ("customers", "reconcile"): tables["customers"].get(shop.customer(state)),
             ("customers", "reconcile: ERP"): tables["erp"].get(f"C-{state}"),
             ("customers", "reconcile: orders"): tables["orders"].get(f"{id_of('orders', state)}-b"),
+            ("customers", "reconcile: what they ordered"): tables["totals"].get(
+                shop.customer(state)
+            ),
             ("customers", "report"): f"{counts[own_list(state)]} of its list",
             ("orders", "reconcile"): tables["orders"].get(order),
             ("orders", "reconcile: before"): tables["orders"].get(id_of("orders", state)),
@@ -451,6 +454,7 @@ TABLES = {
         FROM reconciled.erp_customers r WHERE line IS NOT NULL""",
     "orders": f"""SELECT order_id, {_RECORD}, customer_status, {_FINDINGS.format("orders", "r.order_id")}
         FROM reconciled.orders r""",
+    "totals": "SELECT customer_id, order_count || ' orders' FROM reconciled.customer_orders",
     "promotions": f"""SELECT promotion_id, {_RECORD}, status, {_VERSIONS.format("promotion")},
         {_FINDINGS.format("promotions", "r.promotion_id")} FROM reconciled.promotions r""",
     "price_lists": f"""SELECT price_list_id, {_RECORD}, chain_status, {_VERSIONS.format("price_list")},

@@ -62,6 +62,11 @@ TABLE: dict[tuple[str, str], dict[str, str]] = {
         "only_in_erp": "moved refused lost",
         "only_in_erp, customer_missing": "deleted gone",
     },
+    ("customers", "reconcile: what they ordered"): {
+        "2 orders": "listed known renamed moved older odd",
+        "1 orders": "deleted gone",
+        "-": "refused lost",
+    },
     ("customers", "reconcile: orders"): {
         "listed, matched": "listed known renamed moved deleted gone older odd",
         "listed, unknown, customer_unknown": "refused lost",
