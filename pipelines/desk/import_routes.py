@@ -29,7 +29,7 @@ from orderbridge.pipelines.desk.columns import (
     columns_of_one_field,
 )
 from orderbridge.pipelines.desk.corrections import corrected_rows, workbook_of
-from orderbridge.pipelines.desk.folder import has_settings
+from orderbridge.pipelines.desk.folder import has_settings, run_job
 from orderbridge.pipelines.desk.forms import dropped_file, field, is_no_table, named
 from orderbridge.pipelines.desk.import_page import (
     asks_columns,
@@ -47,6 +47,7 @@ from orderbridge.pipelines.desk.imports import (
     corrections,
     find_import,
     import_rows,
+    imports,
     keep_file,
     kinds,
     lines_of,
@@ -302,6 +303,8 @@ class ImportRoutes:
         one = self._import(request)
         if one.job.is_running:  # another tab has sent it
             return self._pages.see(f"/import/{one.name}")
+        if busy := self._other_command():  # a refused send would look like one that was begun
+            return self._import_page(one, busy)
         document = one.result
         agreement = document.get("agreement")
         seen = field(request.state.form, "shown")
@@ -312,6 +315,13 @@ class ImportRoutes:
             return self._import_page(one, self._texts("send.number"))
         one.send(seen, "--lang", self._texts.language, *agreement["arguments"])
         return self._pages.see(f"/import/{one.name}")
+
+    def _other_command(self) -> str:
+        """Which command of the desk is running, in words: two cannot send at once. Empty for none."""
+        sending = next((one for one in imports() if one.job.is_running), None)
+        if sending is not None:
+            return self._texts("send.busy", file=sending.title)
+        return self._texts("send.busy_reading") if run_job().is_running else ""
 
     def correct_import(self, request: Request) -> Response:
         """Keeps the corrected lines as an import of their own, and looks at it."""

@@ -14,6 +14,7 @@ from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
 from orderbridge.pipelines.plan.wording import problems_in
+from orderbridge.sources.errors import ExitCode
 
 ROWS_MAX: Final = 200
 CORRECTIONS_MAX: Final = 100
@@ -151,6 +152,7 @@ class PlanPage:
     Attributes:
         failing_columns: for which every line is rejected; empty: there are none.
         passwords: the folder of the file with the new ones; empty: there are none.
+        is_locked: it was not done, as another command was running.
     """
 
     lines: int
@@ -169,6 +171,7 @@ class PlanPage:
     verified: Sequence[Count]
     passwords: str
     workbook: str
+    is_locked: bool
     error: Sequence[str]
 
 
@@ -201,6 +204,7 @@ def plan_page(
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
         passwords=_folder_of(_path(files, "passwords")),
         workbook=_path(files, "workbook"),
+        is_locked=error.get("exit_code") == ExitCode.LOCKED,
         error=[str(error[key]) for key in ("message", "hint") if error.get(key)],
     )
 

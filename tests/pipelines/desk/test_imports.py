@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import html
 import io
 import os
@@ -19,6 +20,7 @@ from urllib.parse import unquote
 import pytest
 
 from orderbridge.pipelines.desk.imports import safe_name
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.desk.browser import (
     Browser,
@@ -187,6 +189,26 @@ def test_a_confirmation_is_for_the_plan_that_was_seen(desk: Browser, project: Br
     again = desk.post(f"{path}/send", shown=shown)
     assert again.status_code == 422
     assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
+
+
+def test_two_files_are_not_sent_at_once_and_the_page_says_why(
+    desk: Browser, project: Bridge
+) -> None:
+    path, page = planned(desk)
+    shown = hidden(page, "shown")
+    other = drop(desk, CUSTOMERS.replace(b"0700", b"0710"), "otros.csv")
+    seen_at_its_end(desk, other)
+    with (desk.folder / "desk" / other.rpartition("/")[2] / "import.events").open() as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        refused = desk.post(f"{path}/send", shown=shown)
+    assert "Nothing was sent: otros.csv is being checked or sent" in refused.text
+    assert "Forget this file" in desk.get(path).text, "nothing was sent of it"
+    with ledger_lock(project.folder / "ledger.sqlite"):  # by a command in a terminal
+        page = send(desk, path, page)
+    assert "Another command of orderbridge was running" in page
+    assert created(project) == {}
+    send(desk, path, page)
+    assert sum(created(project).values()) == 5
 
 
 def test_a_column_that_fits_no_field_is_asked_and_can_be_changed_later(desk: Browser) -> None:
