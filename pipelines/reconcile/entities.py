@@ -316,8 +316,11 @@ def _customer_orders(inputs: StepInputs) -> Entity:
     orders = inputs.row_count("reconciled.orders")
     of_known = inputs.row_count("reconciled.orders WHERE customer_status IN ('matched', 'none')")
     unknown = dict(inputs.unknown)
-    if "orders" not in inputs.reads:
+    read = inputs.reads.get("orders")
+    if read is None:
         unknown["customer_id"] = "orders were not read"
+    elif not orders and read.quarantined_rows:
+        unknown["customer_id"] = f"orders: all {read.quarantined_rows} rows were quarantined"
     elif orders and not of_known:
         unknown.setdefault("customer_id", "customer_id: no order is of a known customer")
     reconcile_customer_orders(inputs.build, inputs.dates, unknown)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orderbridge.pipelines.reconcile.reconcile import reconcile
 from tests.pipelines.bridge import Bridge, Done, bridge
 
 KEY = "sources.public_v1.order_key"
@@ -30,6 +31,9 @@ def test_orders_without_an_id_ask_for_their_key_and_use_it_from_the_next_run(
 ) -> None:
     assert shop.code("customers", "orders") == 5
     assert shop.one("SELECT count(*) FROM raw.orders") == 0
+    reconcile()
+    counted = "SELECT DISTINCT order_count, unknown_because FROM bi.customers"
+    assert shop.rows(counted) == [(None, "orders: all 30 rows were quarantined")]
     listed = run(shop, "questions").out
     assert f"open          {KEY}  " in listed
     shown = run(shop, f"questions {KEY}").out
