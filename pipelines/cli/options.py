@@ -48,9 +48,10 @@ def _option(key: str, given: Mapping[str, Any]) -> Callable[[F], F]:
     names = [key, *filter(None, [attributes.pop("name", "")])]
     least, most = attributes.pop("range", None) or (attributes.pop("at_least", None), None)
     if least is not None:
-        attributes["type"] = (
-            click.FloatRange if attributes.get("type") == "float" else click.IntRange
-        )(least, most)
+        is_float = attributes.get("type") == "float"
+        attributes["type"] = (click.FloatRange if is_float else click.IntRange)(least, most)
+        # click's own name, "float range", is in its message about a value that is none
+        attributes["type"].name = "number" if is_float else "integer"
     elif "choices" in attributes:
         attributes["type"] = click.Choice(attributes.pop("choices"))
     elif "type" in attributes:

@@ -124,7 +124,11 @@ def _removable_lines(plans: Sequence[PlanFolder], texts: Texts) -> list[str]:
 def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:
     shown = [text for text in (note.get("message"), note.get("hint")) if text]
     further = [f"  {line.removeprefix('  ')}" for text in shown for line in text.split("\n")]
-    return [f"{title} ({note.get('failed_at', 'time unknown')}):", *further]
+    try:
+        at = format_time(datetime.fromisoformat(note["failed_at"]).timestamp())
+    except (KeyError, TypeError, ValueError):  # a note of another version, or changed by hand
+        at = "time unknown"
+    return [f"{title} ({at}):", *further]
 
 
 def _list_line(one: LastRead, status: Status, texts: Texts) -> str:

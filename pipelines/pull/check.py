@@ -21,6 +21,7 @@ from typing import Final
 
 from orderbridge.pipelines.ledger.hosts import check_host
 from orderbridge.pipelines.ledger.store import Ledger
+from orderbridge.pipelines.pull.refused_keys import replace_key
 from orderbridge.pipelines.pull.targets import (
     Targets,
     lists_without_settings,
@@ -253,6 +254,8 @@ def _attempt(what: str, action: Callable[[], object], message: str = "") -> Chec
         found = action()
         return CheckResult(what, message or str(found))
     except BridgeError as error:
+        if isinstance(error, AccessError) and error.family and error.status == 401:
+            error.hint = f"{error.hint} {replace_key(error.family)}".strip()
         return CheckResult(what, str(error), error.exit_code)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from orderbridge.sources.errors import LockedError
 
 log = logging.getLogger("orderbridge.pull")
 _PAUSE_S: Final = 0.01
+_PROCESS: Final = re.compile(r"process (\d+) ")
 
 
 @contextmanager
@@ -76,8 +78,10 @@ def _acquire(path: Path) -> int:
         elif _is_held(descriptor):
             holder = _holder(descriptor)
             os.close(descriptor)
+            named = _PROCESS.match(holder)
+            end = f"stop it: kill {named[1]}" if named else "stop it."
             raise LockedError(
-                f"another run holds the lock: {holder}", "Wait for it to end, or end that process."
+                f"another run holds the lock: {holder}", f"Wait for it to end, or {end}"
             )
         os.close(descriptor)
         time.sleep(_PAUSE_S)  # `lock_holder` of another process is asking, and is done in a moment

@@ -193,9 +193,7 @@ def _missing(settings: Sequence[Setting]) -> UsageError:
     """The error for required settings that are not set, all at once."""
     names = ", ".join(named(setting.key) for setting in settings)
     verb = "is" if len(settings) == 1 else "are"
-    hints = "\n  ".join(
-        [*map(_how_to_set, settings), "`orderbridge init` asks for the settings that are required."]
-    )
+    hints = "\n  ".join(["To be asked for them: orderbridge init", *map(_how_to_set, settings)])
     return UsageError(
         f"{names} {verb} not set (settings are read from {find_root() / '.dlt'})", hints
     )
@@ -253,9 +251,23 @@ def load_section(kind: type[S]) -> S:
     ]:
         raise _missing(missing)
     values: dict[str, Any] = {
-        name: given[setting.name][0] for name, setting in settings.items() if setting.name in given
+        name: _checked(setting, *given[setting.name])
+        for name, setting in settings.items()
+        if setting.name in given
     }
     return kind(**values)
+
+
+def _checked(setting: Setting, value: object, origin: str) -> object:
+    """The typed value. Raises UsageError, with the command that changes it where it is set in the project's files."""
+    try:
+        return setting.checked(value)
+    except UsageError as error:
+        if not origin.startswith(".dlt"):
+            raise
+        command = "answer" if origin == ANSWERS else "init"
+        fix = f"To change it in {origin}: orderbridge {command} {setting.key}"
+        raise UsageError(error.message, f"{error.hint}\n  {fix}".strip()) from None
 
 
 legacy_settings = partial(load_section, LegacySettings)

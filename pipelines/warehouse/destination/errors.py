@@ -65,6 +65,8 @@ def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> I
             dependent = getattr(getattr(cause, "diag", None), part, None) or type(cause).__name__
             words = f"was not updated: other objects need its tables: {dependent}"
             hint = "Drop the object, run again, then create it anew."
+        elif type(cause).__name__ == "InsufficientPrivilege":
+            hint = "Grant it to the role of the credentials (docs/copy.md has the statements)."
         elif found := [fix for part, fix in _FILE_ERRORS.items() if part in words]:
             (hint,) = found
         raise PlatformError(

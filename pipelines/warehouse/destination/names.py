@@ -44,7 +44,7 @@ def dlt_destination(setting: str, *, may_import: bool) -> Destination[Any, Any]:
         )
         return own
     problem = f"WAREHOUSE__DESTINATION: dlt has no destination {kind!r}"
-    fix = f"Set it to one of {', '.join(known)}, or leave it out."
+    fix = f"It has {', '.join(known)}. To change it: orderbridge init warehouse.destination"
     is_allowed = may_import and not is_new_project()
     imported = _imported(setting) if is_allowed else None
     if imported is None:

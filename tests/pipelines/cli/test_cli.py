@@ -148,9 +148,11 @@ def test_with_log_json_every_line_is_json_and_errors_too(shop: Bridge) -> None:
         "status --json",
         "preview none.csv --json",
         "push none --json --log plain",
+        "status --json --max-age 1d",
     ):
         done = shop.command(*line.split(), WAREHOUSE__PATH="none.duckdb")
         assert (done.code, len(as_json(done.err))) == (2, 1)
+    assert "'1d' is not a valid number" in done.err
 
 
 def test_check_prints_each_thing_and_ends_with_the_most_severe(shop: Bridge) -> None:
@@ -168,7 +170,7 @@ def test_check_prints_each_thing_and_ends_with_the_most_severe(shop: Bridge) -> 
     done = shop.command("check", SOURCES__LEGACY__API_KEY=HIDDEN)
     assert (done.code, done.err) == (3, "")
     assert "wrong first page of customers: legacy GET /customers: authentication failed" in done.out
-    assert "Check sources.legacy.api_key" in done.out
+    assert "Replace the key in SOURCES__LEGACY__API_KEY, then: orderbridge check" in done.out
     assert "ok    first page of orders" in done.out
 
 

@@ -284,6 +284,7 @@ def test_a_second_pull_leaves_at_once_and_names_the_first_whose_lock_dies_with_i
             ) as error:
                 made.pull()
             assert error.value.exit_code == 8
+            assert error.value.hint.endswith(f": kill {first.pid}")
             assert (first.poll(), made.platform.state.requests) == (None, asked)
             assert sorted(path.name for path in made.folder.rglob("*")) == lies
             first.kill()

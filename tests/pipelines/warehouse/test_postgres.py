@@ -165,7 +165,7 @@ def test_what_check_and_a_copy_say_of_an_unusable_database_has_no_secret(
     for changed, words in (
         (f"{url}?sslmode=require", "server does not support SSL"),
         (url.replace(PASSWORD, wrong), "password authentication failed for user"),
-        (url.replace("loader:", f"{role}:"), f"permission denied for database {role}"),
+        (url.replace("loader:", f"{role}:"), f"permission denied for database {role}\n  Grant it"),
     ):
         destination.configure(CREDENTIALS=changed)
         for use in (shop.copy, lambda: connect_destination(shop.settings)):

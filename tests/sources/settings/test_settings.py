@@ -295,7 +295,8 @@ REFUSALS: list[tuple[str, str, dict[str, str], str]] = [
       for name, values in INVALID.items() for value in values),
     *(("SOURCES__LEGACY", without(name, f"{name} = 5"), {}, f"SOURCES__LEGACY__{name.upper()} … is not")
       for name in ("base_url", "api_key", "environment")),
-    ("SOURCES__LEGACY", f"{LEGACY}page_limit = true", {}, "SOURCES__LEGACY__PAGE_LIMIT … is not"),
+    ("SOURCES__LEGACY", f"{LEGACY}page_limit = true", {}, "SOURCES__LEGACY__PAGE_LIMIT … is not … "
+     "To change it in .dlt/secrets.toml: orderbridge init sources.legacy.page_limit"),
     ("WAREHOUSE", '[warehouse]\npath = "a\\u0000b"', {}, "WAREHOUSE__PATH … is not"),
     *((name.rpartition("__")[0], "", {name: form.format("/data/file")}, f"{name} … {words}")
       for name in ("WAREHOUSE__PATH", "LEDGER__PATH", "SOURCES__HTTP__CA_FILE")
