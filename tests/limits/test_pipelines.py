@@ -19,6 +19,7 @@ import pytest
 from orderbridge.pipelines.desk import home, server, session
 from orderbridge.pipelines.desk import imports as desk_imports
 from orderbridge.pipelines.desk import questions as desk_questions
+from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.import_file import lookup_proposal, mappings, result, run
 from orderbridge.pipelines.import_file.lists import pull_reason
 from orderbridge.pipelines.import_file.mappings import find_mapping, keep_mapping
@@ -29,8 +30,9 @@ from orderbridge.pipelines.questions import pairs, writes
 from orderbridge.pipelines.reconcile import odd_values, own_checks
 from orderbridge.pipelines.reconcile.orders import line_kinds, statuses
 from orderbridge.pipelines.reconcile.orders.lines import RawLines
-from orderbridge.pipelines.reporting import charts, export, plan_folders, status, tables
+from orderbridge.pipelines.reporting import charts, export, plan_folders, report, status, tables
 from orderbridge.pipelines.reporting.plan_folders import removable_plans
+from orderbridge.pipelines.reporting.texts import report_texts
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.answers.accepted import Accepted
 from orderbridge.pipelines.warehouse.build import open_warehouse
@@ -168,6 +170,8 @@ def test_customers_that_were_read_so_long_ago_are_not_read_again(
     holds: bool,
 ) -> None:
     at.pull("customers")
+    with duckdb.connect(str(at.folder / "warehouse.duckdb")) as warehouse:
+        warehouse.execute("UPDATE ops.coverage SET started_at = ended_at - INTERVAL 47 SECOND")
     with open_warehouse() as warehouse:
         ended_at = last_reads(warehouse)["customers"].ended_at
     clock = mock.Mock(now=lambda zone: ended_at + timedelta(seconds=n))
@@ -181,12 +185,20 @@ def test_customers_that_were_read_so_long_ago_are_not_read_again(
 
 @limit(plan_folders, "KEPT", FROM)
 def test_a_plan_folder_can_go_after_so_long(at: Place, n: int, holds: bool) -> None:
-    folder = at.plan([customer(1)], name="plan-1")
+    """It is as old as the last file that was changed in it, wherever that is; the oldest folder is the first."""
     changed = datetime(2026, 3, 2, 4, tzinfo=UTC)
-    for path in (*folder.iterdir(), folder):
-        os.utime(path, (changed.timestamp(), changed.timestamp()))
+    folders = [at.plan([customer(1)], name=name) for name in ("plan-1", "plan-2")]
+    for folder, later_s in zip(folders, (0, -101), strict=True):
+        (folder / "results").mkdir()
+        for name in ("confirmed.csv", "in_doubt.csv", "unsent.csv"):
+            (folder / "results" / name).touch()
+        paths = (*folder.iterdir(), *(folder / "results").iterdir(), folder)
+        for path in paths:
+            newest = path.name == "in_doubt.csv"
+            at_s = changed.timestamp() + later_s - (0 if newest else 13)
+            os.utime(path, (at_s, at_s))
     found = removable_plans(set(), changed + timedelta(seconds=n))
-    assert [one.folder for one in found] == ([str(folder)] if holds else [])
+    assert [one.folder for one in found] == [str(folders[1]), *[str(folders[0])] * holds]
 
 
 @limit(status, "_CLOCK_SKEW_H", UP_TO, of=3600)
@@ -397,13 +409,34 @@ def test_a_list_that_was_read_so_long_ago_is_marked(n: int, holds: bool) -> None
         assert home._list_row(read_at, mock.MagicMock(), texts).is_old is holds
 
 
+@pytest.mark.parametrize(
+    ("seconds", "of_desk", "of_report"),
+    [
+        (-7, "just now", "0 min"), (29, "just now", "0 min"), (31, "1 min ago", "0 min"),
+        (59 * 60 + 29, "59 min ago", "59 min"), (59 * 60 + 31, "an hour ago", "59 min"),
+        (2 * 3600 - 1, "2 hours ago", "119 min"), (2 * 3600, "2 hours ago", "2 h"),
+        (48 * 3600 - 1, "48 hours ago", "47 h"), (48 * 3600, "2 days ago", "2 days"),
+        (61 * 3600, "3 days ago", "2 days"),
+    ],
+)  # fmt: skip
+def test_an_age_is_in_the_unit_that_a_person_would_use(
+    seconds: int, of_desk: str, of_report: str
+) -> None:
+    assert home.age(seconds / 3600, Texts("en")) == of_desk
+    assert report._age(timedelta(seconds=seconds), report_texts()) == of_report
+
+
 @limit(session, "TOKEN_LIFETIME_S", UP_TO)
 def test_the_address_of_a_desk_works_for_so_long(n: int, holds: bool) -> None:
+    """However a page is asked for meanwhile; the desk is in use from when it is entered."""
     now = 1_009.0
     opened = session.Session(8080, lambda: now)
-    now += n
+    now += 13
+    opened.touch()
+    now += n - 13
     token = opened.address.rpartition("/")[2]
     assert opened.enter(token) == ("entered" if holds else "expired")
+    assert opened.touched_at == (now if holds else 1_022.0)
 
 
 @limit(server, "IDLE_S", UP_TO)

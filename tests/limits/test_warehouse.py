@@ -68,7 +68,8 @@ def test_a_list_proves_absence_for_so_long(n: int, holds: bool) -> None:
             ops.create_missing(build)
             for one, name, after in (("r1", "customers", 0), (run, "orders", n)):
                 at = begin + timedelta(seconds=after)
-                walked = ListResult(name, "complete", started_at=at, ended_at=at)
+                began = at - timedelta(seconds=47)
+                walked = ListResult(name, "complete", started_at=began, ended_at=at)
                 ops.record_coverage(build, one, walked, published=True)
             reads = last_reads(build)
             gap = coverage.coverage_gap(build, reads, "customers", "orders")

@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from tests.pipelines.push.plans import (
     Answering,
     Place,
     customer,
+    listed,
     means,
     nobody,
     outcomes,
@@ -226,11 +227,16 @@ class Shop:
         """A clock that stands so many seconds after all sends."""
         return lambda: ClockReading(self.began + seconds, "boot", UPTIME + seconds)
 
-    def now(self, ledger: str, read: str, seconds: float = 0.0) -> None:
+    def now(self, ledger: str, read: str, seconds: float = 0.0, *, is_proven: bool = True) -> None:
         """So many seconds after all sends, with a copy of a ledger, and the warehouse and customers of a read."""
         self.copy(ledger, read)
         self.state.lists["customers"] = deepcopy(self.lists[read])
         self.place.means = means(read_clock=self.clock(seconds))
+        if not is_proven:
+            rows = self.state.records("customers")
+            self.place.means = replace(
+                self.place.means, read_customers=lambda keys: listed(rows, keys, is_whole=False)
+            )
 
     def send(
         self,
@@ -330,9 +336,13 @@ def _writes_of_customers(
         ("price_lists", "plan"): plan_lists,
         ("customers", "push"): _pushed(shop, read, SETTLE_S),
         ("customers", "push, a second before"): _pushed(shop, read, SETTLE_S - 1),
+        ("customers", "push, list not proven"): _pushed(shop, read, SETTLE_S, is_proven=False),
         ("customers", "settle"): _settled(shop, plans["doubts"], read, SETTLE_S),
         ("customers", "settle, a second before"): _settled(
             shop, plans["doubts"], read, SETTLE_S - 1
+        ),
+        ("customers", "settle, list not proven"): _settled(
+            shop, plans["doubts"], read, SETTLE_S, is_proven=False
         ),
         ("customers", "verify"): _verified(shop, plans["sent"], read),
     }
@@ -352,17 +362,17 @@ def _planned(shop: Shop, name: str, lines: Sequence[str]) -> Said:
     return by_state({str(line): ", ".join(words.get(line, ["send"]) + gaps) for line in lines_of})
 
 
-def _pushed(shop: Shop, read: str, seconds: float) -> Said:
+def _pushed(shop: Shop, read: str, seconds: float, *, is_proven: bool = True) -> Said:
     """What a push does with creates of a plan that was made before all that."""
-    shop.now("main", read, seconds)
+    shop.now("main", read, seconds, is_proven=is_proven)
     plan = shop.place.plan([*map(create, STATES)])
     shop.place.push(plan, WAITS, settle_s=SETTLE_S)
     return {state: words.partition(".")[2] for state, words in by_state(outcomes(plan)).items()}
 
 
-def _settled(shop: Shop, plan: Path, read: str, seconds: float) -> Said:
+def _settled(shop: Shop, plan: Path, read: str, seconds: float, *, is_proven: bool = True) -> Said:
     """What `settle` finds out about creates whose answers were lost, and what it advises."""
-    shop.now("doubts", read, seconds)
+    shop.now("doubts", read, seconds, is_proven=is_proven)
     result = settle(None, Answers(), SETTLE_S, dependencies=shop.place.means)
     with Ledger.open(Path(os.environ["LEDGER__PATH"]), readonly=True) as ledger:
         rows = [*PlanLedger(ledger, Plan(plan).manifest.plan_id).rows()]

@@ -31,6 +31,11 @@ TABLE: dict[tuple[str, str], dict[str, str]] = {
         "confirmed": "gone refused older",
         "blocked": "lost",
     },
+    ("customers", "push, list not proven"): {
+        "exists_now": "listed known renamed odd",
+        "held": "moved deleted",
+        "blocked": "gone refused lost older",
+    },
     ("customers", "settle"): {
         "conflict, answer": "listed renamed",
         "confirmed": "known",
@@ -40,6 +45,11 @@ TABLE: dict[tuple[str, str], dict[str, str]] = {
     },
     ("customers", "settle, a second before"): {
         "in_doubt, wait": ALL,
+    },
+    ("customers", "settle, list not proven"): {
+        "conflict, answer": "listed renamed odd",
+        "confirmed": "known",
+        "in_doubt, again": "moved deleted gone refused lost older",
     },
     ("customers", "verify"): {
         "differs firstName": "listed",

@@ -96,7 +96,8 @@ class TailBench:
         key, transport = self.settings.api_key.reveal(), SandboxTransport(self.platform)
         with Client("public_v1", self.settings.base_url, key, transport=transport) as client:
             self.result = walks._walk("orders", client, lambda: self.organization)
-        self.result.started_at = self.result.ended_at = self.now
+        self.result.started_at = self.now - timedelta(seconds=47)
+        self.result.ended_at = self.now
         for table, files in self.result.files.items():
             paths = [str(path) for path, _ in files]
             self.warehouse.execute(

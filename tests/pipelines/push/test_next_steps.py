@@ -16,6 +16,7 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.rules import SETTLE_S
 from orderbridge.pipelines.reporting.status import next_steps
+from orderbridge.sources.words import format_time
 from tests.pipelines.push.plans import WAITS, Place, customer, patch, results, subcategory
 
 CUSTOMERS = "Código;Nombre;Correo\n00001;Ana;ana@example.test\n00002;Eva;eva@example.test\n"
@@ -163,6 +164,24 @@ def test_what_another_plan_keeps_waiting_names_the_command_that_ends_that_one(at
     words = results(second)["unsent"][0]["words"]
     assert "orderbridge answer write:" in words
     assert words.endswith(f"then run it again: orderbridge push {second} --yes"), words
+
+
+def test_the_next_step_of_a_plan_counts_from_its_last_doubt(
+    at: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One has settled, two have not: people are told when the last one has."""
+    plan = at.lost(customer(1), customer(2), customer(3))
+    monkeypatch.setenv("LEDGER__PATH", str(at.ledger))
+    with Ledger.open(at.ledger) as ledger:
+        now, wall = ledger.clock.now(), ledger.clock.wall_time
+        for number, age_s in ((1, SETTLE_S + 101), (2, 53), (3, 211)):
+            with ledger.transaction() as connection:
+                ages = "UPDATE operations SET sent_at = ?, doubt_at = ? WHERE id = ?"
+                connection.execute(ages, [now - age_s - 5 * SETTLE_S, now - age_s, number])
+        (open_plan,) = ledger.open_plans()
+        settles_at = wall(now - 53 + SETTLE_S)
+    steps = [(one.code, dict(one.values)) for one in next_steps(open_plan)]
+    assert steps == [("wait", {"time": format_time(settles_at)}), ("again", {})], plan
 
 
 def test_the_next_steps_of_a_plan_are_known_without_reading_each_of_its_operations(

@@ -446,7 +446,9 @@ def test_a_list_is_as_old_as_its_last_read_or_tail_and_too_old_if_in_the_future(
         status.at - timedelta(hours=age),
         None if tail is None else status.at - timedelta(hours=tail),
     )
-    status.lists.append(LastRead("orders", "run", "complete", 5, 0, at, at, None, None, tail_at))
+    began = at - timedelta(minutes=37)
+    read = LastRead("orders", "run", "complete", 5, 0, began, at, None, None, tail_at)
+    status.lists.append(read)
     assert _is_older(status.lists[0].ages_h(status.at), 24) is is_too_old
     shown = status.as_dict()["lists"][0]
     assert (shown["age_h"], shown["tail_age_h"]) == (pytest.approx(age), pytest.approx(tail))

@@ -46,7 +46,8 @@ def record(build: duckdb.DuckDBPyConnection, *reads: Read) -> None:
     for run, name, verdict, minutes in reads:
         at = BEGIN + timedelta(minutes=minutes)
         rows = [ROW, ROW] if verdict == "unproven" else []
-        walked = ListResult(name, verdict, started_at=at, ended_at=at, quarantined=rows)
+        began = at - timedelta(seconds=47)
+        walked = ListResult(name, verdict, started_at=began, ended_at=at, quarantined=rows)
         if run.endswith("-"):
             walked.evidence.append("held back: it shrank")
         ops.record_coverage(build, run.strip("-"), walked, published=not run.endswith("-"))
