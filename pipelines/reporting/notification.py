@@ -177,9 +177,7 @@ def _text(headline: Headline, summary: dict[str, Any], new: list[str], findings:
         shown = ", ".join([f"{row['rows']} {VERDICTS[row['verdict']]}", *counts])
         if row["problem"]:
             state = "held back" if row["rows"] else "not read"
-            shown = (
-                f"{state}; {number(row['published_rows'], 'row')} of before stay: {row['problem']}"
-            )
+            shown = f"{state}; {number(row['published_rows'], 'row')} kept from before: {row['problem']}"
         lines.append(f"{row['resource'].replace('_', ' ')}: {shown}")
     if summary["findings"]:
         lines.append(

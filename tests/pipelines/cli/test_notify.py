@@ -206,7 +206,7 @@ def test_an_unread_list_is_reported_with_its_reason_whatever_the_webhook_answers
     assert run.startswith("run 2")
     accepted = published.one("SELECT min(ended_at) FROM ops.runs")
     assert (
-        f"customers: not read; 40 rows of before stay: legacy GET /customers: {why}\n"
+        f"customers: not read; 40 rows kept from before: legacy GET /customers: {why}\n"
         f"  A key was accepted until {accepted:%Y-%m-%d}" in posted["text"]
     )
     rows = {row["resource"]: (row["rows"], row["published_rows"]) for row in posted["lists"]}
