@@ -193,9 +193,11 @@ def _agreement(plan: Plan) -> dict[str, Any]:
         "operations": left,
         "doubts": doubts,
         "messages": min(manifest.messages, left),
+        "passwords": plan.made_passwords,
         "environment": manifest.environment,
         "host": manifest.host,
-        "arguments": ["--confirm", str(left)],
+        "plan": plan.agreed_as,
+        "arguments": ["--confirm", str(left), "--if-plan", plan.agreed_as],
     }
 
 

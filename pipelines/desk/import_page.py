@@ -13,11 +13,13 @@ from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
 from orderbridge.pipelines.desk.imports import (
     DeskImport,
     ImportRow,
+    busy_now,
     corrections,
     find_import,
     import_row,
     lines_of,
 )
+from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.plans import (
     Document,
     PlanPage,
@@ -28,7 +30,9 @@ from orderbridge.pipelines.desk.plans import (
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.import_file.asking import PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
+from orderbridge.pipelines.plan.model import PASSWORD_SOURCES
 from orderbridge.pipelines.questions.meanings import without_evidence
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
@@ -99,11 +103,14 @@ class ImportPage:
     plan: PlanPage
     questions: Sequence[Asked]
     undecided: Sequence[Asked]
+    passwords: Asked | None
     other_kind: KindName | None
     corrections: Sequence[CorrectedLines]
     first: FirstFile | None
     shown: str
     has_changed: bool
+    busy: Link | None
+    was_refused: bool
     is_removable: bool
 
 
@@ -148,10 +155,13 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         questions=[_asked(each, texts) for each in questions if each.get("topic") != _COLUMN_TOPIC],
         undecided=_undecided(document, texts) if one.state == "planned" else (),
         other_kind=_other_kind(one, [str(column["name"]) for column in columns]),
+        passwords=_passwords(document, texts) if one.is_removable else None,
         corrections=[_corrected_lines(each, texts) for each in corrected],
         first=_first_file(one, texts),
         shown=shown_plan(document),
         has_changed=one.state in _WAITING and one.seen not in ("", shown_plan(document)),
+        busy=busy_now(texts) if one.state == "planned" else None,
+        was_refused=one.was_refused,
         is_removable=one.is_removable,
     )
 
@@ -198,9 +208,9 @@ def is_unreadable(document: Document) -> bool:
 
 
 def shown_plan(document: Document) -> str:
-    """What names the plan that an import printed: its folder has a digest of its content."""
+    """What names the plan that an import printed: a digest of what it would send."""
     agreement = document.get("agreement") or {}
-    return f"{document.get('folder')} {agreement.get('operations')}"
+    return str(agreement.get("plan") or document.get("folder"))
 
 
 def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> ColumnsView:
@@ -240,6 +250,20 @@ def _undecided(document: Document, texts: Texts) -> list[Asked]:
     semantics = legacy_settings().semantics
     open_fields = [name for name in semantics if name in filled and semantics[name] == _UNKNOWN]
     return [_asked_setting(f"sources.legacy.{name}_semantics", texts) for name in open_fields]
+
+
+def _passwords(document: Document, texts: Texts) -> Asked | None:
+    """The question how new customers get their passwords, as it is answered; None where none are made."""
+    made = (document.get("agreement") or {}).get("passwords")
+    if made is None:
+        return None
+    choices = [
+        ChoiceRow(way, answer_label(PASSWORDS, way, texts), (), is_checked=way == made)
+        for way in PASSWORD_SOURCES
+    ]
+    question = f"{PREFIX}{document['import_id']}/{PASSWORDS}"
+    text = texts("page.ask.passwords")
+    return Asked(question, text, reason="", examples=(), choices=choices, is_here=True)
 
 
 def _asked_setting(key: str, texts: Texts) -> Asked:

@@ -29,7 +29,7 @@ from orderbridge.pipelines.desk.columns import (
     columns_of_one_field,
 )
 from orderbridge.pipelines.desk.corrections import corrected_rows, workbook_of
-from orderbridge.pipelines.desk.folder import has_settings, run_job
+from orderbridge.pipelines.desk.folder import has_settings
 from orderbridge.pipelines.desk.forms import dropped_file, field, is_no_table, named
 from orderbridge.pipelines.desk.import_page import (
     asks_columns,
@@ -44,10 +44,10 @@ from orderbridge.pipelines.desk.imports import (
     add_correction,
     add_import,
     begun_elsewhere,
+    busy_now,
     corrections,
     find_import,
     import_rows,
-    imports,
     keep_file,
     kinds,
     lines_of,
@@ -56,8 +56,10 @@ from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.plans import corrections_of
 from orderbridge.pipelines.desk.progress import progress_of
+from orderbridge.pipelines.import_file.asking import PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.reading import FileReading, read_columns
 from orderbridge.pipelines.plan.model import MAPPING_FILE
+from orderbridge.pipelines.questions.imports import is_asked
 from orderbridge.sources.disk import write_private
 from orderbridge.sources.kinds import KindName
 
@@ -256,7 +258,9 @@ class ImportRoutes:
         one = self._import(request)
         given = named(request.state.form, _ANSWER)
         answers = {name.removeprefix(_ANSWER): value for name, value in given.items() if value}
-        error = self._give(one, answers) if answers else self._texts("question.no_value")
+        if not answers:
+            return self._import_page(one, self._texts("question.no_value"))
+        error = self._give(one, _still_asked(one, answers))
         if error:
             return self._import_page(one, error)
         self._start(one)
@@ -303,25 +307,19 @@ class ImportRoutes:
         one = self._import(request)
         if one.job.is_running:  # another tab has sent it
             return self._pages.see(f"/import/{one.name}")
-        if busy := self._other_command():  # a refused send would look like one that was begun
-            return self._import_page(one, busy)
         document = one.result
         agreement = document.get("agreement")
         seen = field(request.state.form, "shown")
         if not agreement or seen != shown_plan(document):
             return self._import_page(one, self._texts("send.changed"))
         typed = _SEPARATORS.sub("", field(request.state.form, "number"))
+        if (busy := busy_now(self._texts)) is not None:
+            words = (self._texts("busy.nothing"), busy.text, self._texts("busy.wait"))
+            return self._import_page(one, " ".join(words))
         if agreement["environment"] == "production" and typed != str(agreement["operations"]):
             return self._import_page(one, self._texts("send.number"))
         one.send(seen, "--lang", self._texts.language, *agreement["arguments"])
         return self._pages.see(f"/import/{one.name}")
-
-    def _other_command(self) -> str:
-        """Which command of the desk is running, in words: two cannot send at once. Empty for none."""
-        sending = next((one for one in imports() if one.job.is_running), None)
-        if sending is not None:
-            return self._texts("send.busy", file=sending.title)
-        return self._texts("send.busy_reading") if run_job().is_running else ""
 
     def correct_import(self, request: Request) -> Response:
         """Keeps the corrected lines as an import of their own, and looks at it."""
@@ -362,6 +360,23 @@ class ImportRoutes:
         if one is None:
             raise HTTPException(HTTPStatus.NOT_FOUND)
         return one
+
+
+def _still_asked(one: DeskImport, answers: Mapping[str, str]) -> dict[str, str]:
+    """The answers to questions that are still asked.
+
+    A question ends with another file of the same columns, which has been sent. The file is then checked again and asks
+    what is open. The passwords of this file are as they were answered.
+    """
+    asked = {
+        name: value
+        for name, value in answers.items()
+        if not name.startswith(PREFIX) or is_asked(name)
+    }
+    for name, value in answers.items():
+        if name.endswith(f"/{PASSWORDS}"):
+            one.choose(passwords="" if name in asked else value)
+    return asked
 
 
 def _chosen_fields(request: Request) -> dict[str, str]:

@@ -20,15 +20,19 @@ from typing import IO, Any, Final, Literal, cast
 
 import msgspec
 
-from orderbridge.pipelines.desk.folder import desk_folder
+from orderbridge.pipelines.desk.folder import desk_folder, run_job
 from orderbridge.pipelines.desk.jobs import Job
+from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.import_file.asking import BegunImport, begun_imports
+from orderbridge.pipelines.ledger.lock import ledger_lock_file
 from orderbridge.pipelines.plan.model import MANIFEST_FILE
+from orderbridge.pipelines.warehouse.lock import lock_holder
 from orderbridge.sources.disk import create_private, disk_errors, private_folder, write_private
+from orderbridge.sources.errors import ExitCode
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS, KindName
-from orderbridge.sources.settings import find_root
+from orderbridge.sources.settings import find_root, ledger_path
 
 State = Literal[
     "new",
@@ -46,6 +50,8 @@ State = Literal[
 sent; the others are those of its result."""
 _NAME: Final = re.compile(r"[a-z]+-[0-9]{8}-[0-9]{6}(-[0-9]+)?(\.[0-9]+)?")
 _DONE: Final = ("sent", "nothing")
+_AGREEMENT: Final = "--confirm"
+"""The option of a command that may send."""
 _OPTIONS: Final = "options.json"
 READ_AS: Final = ("sheet", "encoding", "delimiter")
 """What can be chosen of how a file is read: options of `import`."""
@@ -148,7 +154,7 @@ class DeskImport:
 
     def send(self, seen: str, *options: str) -> None:
         """Starts the command with the agreement of a person, and keeps what the person has seen. Raises UsageError."""
-        self.choose(agreed="yes", seen=seen)
+        self.choose(seen=seen)
         self.start(*options)
 
     @property
@@ -159,7 +165,24 @@ class DeskImport:
     @property
     def _may_have_sent(self) -> bool:
         """Whether a request may have been sent: one that was interrupted leaves no result that says so."""
-        return "agreed" in self._options or _has_requests(self.result)
+        may_now = self._is_agreed and not self.was_refused
+        return may_now or bool(self._options.get("agreed")) or _has_requests(self.result)
+
+    @property
+    def _is_agreed(self) -> bool:
+        """Whether the command that was started last may send."""
+        return _AGREEMENT in self.job.words
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether a command is running that may send."""
+        return self.job.is_running and self._is_agreed
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether the last command could not begin its work, because another one was sending, or reading the lists."""
+        error = self.result.get("error") or {}
+        return self.result.get("push") is None and error.get("exit_code") == ExitCode.LOCKED
 
     @property
     def is_removable(self) -> bool:
@@ -211,13 +234,20 @@ class DeskImport:
         given = [word for path in self.lookups for word in ("--lookup", str(path))]
         chosen = self.read_options
         given += [f"--{name}={value}" for name in READ_AS if (value := getattr(chosen, name))]
+        if passwords := self._options.get("passwords"):
+            given.append(f"--passwords={passwords}")
         if self.mapping:
             given.append(f"--mapping={self.mapping}")
         return ["import", self.kind, str(self.file), "--json", "--values", *given, *options]
 
     def start(self, *options: str) -> None:
         """Starts the command, unless it is running. Raises UsageError."""
-        self.job.start(self.words(*options))
+        self.job.start(self.words(*options), before=self._note_what_was_sent)
+
+    def _note_what_was_sent(self) -> None:
+        """Keeps of the command before this one what its output says no more."""
+        if self._may_have_sent:
+            self.choose(agreed="yes")
 
 
 def _has_requests(result: Mapping[str, Any]) -> bool:
@@ -246,6 +276,22 @@ def imports() -> list[DeskImport]:
     folder = desk_folder()
     names = [path.name for path in folder.glob("*-*") if _is_import(path)]
     return sorted(map(DeskImport, names), key=lambda one: one.added_at, reverse=True)
+
+
+def busy_now(texts: Texts) -> Link | None:
+    """What is being done, so that no file can be sent, with its page where it is an import; None: nothing is.
+
+    Two commands do not send at once: the second one would end without having sent anything.
+    """
+    running = next((one for one in imports() if one.job.is_running), None)
+    if running is not None:
+        row = import_row(running, texts)
+        code = "busy.import" if running.is_sending else "busy.checking"
+        return Link(texts(code, file=row.file), href=row.href)
+    if run_job().is_running:
+        return Link(texts("busy.reading"), href="/#run")
+    is_locked = lock_holder(ledger_lock_file(ledger_path()))[1]
+    return Link(texts("busy.other")) if is_locked else None
 
 
 def find_import(name: str) -> DeskImport | None:

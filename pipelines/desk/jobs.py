@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any, Final
 from filelock import lock_descriptor
 
 from orderbridge.pipelines.warehouse.lock import lock_holder
-from orderbridge.sources.disk import disk_errors, open_private
+from orderbridge.sources.disk import disk_errors, open_private, write_private
 from orderbridge.sources.settings import find_root
 
 Event = dict[str, Any]
@@ -31,7 +31,7 @@ _HINT: Final = "Free space or make the folder writable, then try again."
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A command of the desk, by its two files.
+    """A command of the desk, by its files.
 
     Attributes:
         log: its events, an object a line.
@@ -64,8 +64,23 @@ class Job:
         """What it printed."""
         return _objects(self.result)
 
-    def start(self, words: Sequence[str]) -> bool:
+    @property
+    def words(self) -> Sequence[str]:
+        """The words of the command that was started last."""
+        with suppress(OSError, ValueError):
+            return [*map(str, json.loads(self._words_file.read_bytes()))]
+        return ()
+
+    @property
+    def _words_file(self) -> Path:
+        return self.log.with_suffix(".words")
+
+    def start(self, words: Sequence[str], before: Callable[[], None] = lambda: None) -> bool:
         """Starts a command; False if the one before has not ended.
+
+        Args:
+            words: of the command.
+            before: called once the one before has ended for certain, while its output is still there.
 
         Raises:
             UsageError: the disk fails.
@@ -75,12 +90,14 @@ class Job:
             try:
                 if not lock_descriptor(log, blocking=False):
                     return False
+                before()
                 self._start(words, log)
             finally:
                 os.close(log)  # the command has it too, and with it the lock
         return True
 
     def _start(self, words: Sequence[str], log: int) -> None:
+        write_private(self._words_file, json.dumps(words).encode())
         os.ftruncate(log, 0)
         result = open_private(self.result)
         try:

@@ -14,7 +14,6 @@ from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
 from orderbridge.pipelines.plan.wording import problems_in
-from orderbridge.sources.errors import ExitCode
 
 ROWS_MAX: Final = 200
 CORRECTIONS_MAX: Final = 100
@@ -134,6 +133,7 @@ class Agreement:
         operations: the number to type for production.
         lines: of the file that they are made of.
         messages: mails that the platform would send to customers.
+        passwords: how they get the passwords that are made: `mail`, `file`; empty: none are made.
         doubts: requests with an unknown outcome that may be sent again.
     """
 
@@ -142,6 +142,7 @@ class Agreement:
     is_production: bool
     host: str
     messages: int
+    passwords: str
     doubts: int
 
 
@@ -152,7 +153,6 @@ class PlanPage:
     Attributes:
         failing_columns: for which every line is rejected; empty: there are none.
         passwords: the folder of the file with the new ones; empty: there are none.
-        is_locked: it was not done, as another command was running.
     """
 
     lines: int
@@ -171,7 +171,6 @@ class PlanPage:
     verified: Sequence[Count]
     passwords: str
     workbook: str
-    is_locked: bool
     error: Sequence[str]
 
 
@@ -204,7 +203,6 @@ def plan_page(
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
         passwords=_folder_of(_path(files, "passwords")),
         workbook=_path(files, "workbook"),
-        is_locked=error.get("exit_code") == ExitCode.LOCKED,
         error=[str(error[key]) for key in ("message", "hint") if error.get(key)],
     )
 
@@ -434,6 +432,7 @@ def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | N
         is_production=one["environment"] == "production",
         host=str(one["host"]),
         messages=one.get("messages") or 0,
+        passwords=one.get("passwords") or "",
         doubts=one.get("doubts") or 0,
     )
 

@@ -30,6 +30,8 @@ PREFIX: Final = "import:"
 IGNORE: Final = "ignore"
 """The answer for a column that is not sent."""
 YES: Final = "yes"
+PASSWORDS: Final = "passwords"
+"""The key of the question how new customers get a password."""
 _SUFFIX: Final = ".asked.json"
 _DIGITS: Final = 8
 
@@ -253,6 +255,10 @@ class Interview:
     def ask_one(self, question: FileQuestion) -> str | None:
         """The answer to one question; None where nobody has answered it."""
         return self.ask([question]).get(question.key)
+
+    def is_answered(self, question: FileQuestion) -> bool:
+        """Whether a question was answered before."""
+        return question.key in self.begun.answers
 
     def is_read_anew(self, mapping: ColumnMapping) -> bool:
         """Whether the columns are proposed anew, because the file lacks some that its kept mapping uses."""

@@ -43,7 +43,7 @@ from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from orderbridge.sources.disk import disk_errors, first_free, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import CellRules, ReadOptions, SourceTable
-from orderbridge.sources.kinds import KINDS, PASSWORD_NAME, KindName
+from orderbridge.sources.kinds import KINDS, PASSWORD, PASSWORD_NAME, KindName
 from orderbridge.sources.settings import mappings_folder
 from orderbridge.sources.words import listed
 
@@ -218,7 +218,7 @@ def new_mapping(
 def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMapping:
     """The mapping with the fields that a person has given to columns, or `ignore`.
 
-    A field that another column filled is that column's no more.
+    A field that another column filled is that column's no more; where a column has passwords, none are made.
     """
     fields = {name: None if value == IGNORE else value for name, value in answers.items()}
     given = set(filter(None, fields.values()))
@@ -236,9 +236,11 @@ def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMa
         for path, names in mapping.contested.items()
         if path not in given
     }
+    makes_passwords = PASSWORD not in given
     return replace(
         mapping,
         columns=columns,
+        generate_passwords=mapping.generate_passwords if makes_passwords else None,
         unknown=tuple(name for name in mapping.unknown if name not in fields),
         contested=open_contests,
         doubtful={name: path for name, path in mapping.doubtful.items() if name not in fields},

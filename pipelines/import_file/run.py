@@ -72,6 +72,7 @@ class ImportOptions(PlanOptions):
     Attributes:
         sheet, encoding, delimiter: of a file whose columns are read for the first time.
         max_age_h: pull the customers if they were read longer ago, in hours.
+        if_plan: the plan that somebody has agreed to, by its operations (`Plan.agreed_as`); empty: any.
         push: how to send; `agreed` sends to a sandbox without asking, and `confirm` is the number of operations up to
             which nobody is asked.
     """
@@ -80,6 +81,7 @@ class ImportOptions(PlanOptions):
     encoding: str = ""
     delimiter: str = ""
     max_age_h: float = MAX_AGE_H
+    if_plan: str = ""
     push: PushOptions = field(default_factory=PushOptions)
 
     @property
@@ -189,6 +191,7 @@ class Import:
             given = self.options.mapping
             self._choose_mapping()
             self.plan = self._unfinished_plan() or self._new_plan(given)
+            _check_agreed_plan(self.plan, self.options.if_plan)
             push_options = _agreed(self.plan, self.options.push, self.steps)
         except BridgeError:
             if self.steps.ask is nobody:
@@ -288,6 +291,9 @@ class Import:
         kept = load(path, options.kind, lookups)
         interview = self._interview(kept.read_options, kept)
         answered = with_answers(kept, interview.columns) if is_kept(path) else kept
+        passwords = self._passwords(answered, interview)
+        if is_kept(path) and options.passwords is None:
+            answered = answered.with_passwords(passwords)
         if answered != kept:
             path = keep_mapping(answered)
             kept = load(path, options.kind, lookups)
@@ -296,7 +302,6 @@ class Import:
         if sheet:
             text = texts("import.mapping_sheet", file=path, sheet=sheet)
         self.steps.on_step("mapping", text)
-        passwords = self._passwords(kept, interview)
         self.options = replace(options, mapping=path, lookups=lookups, passwords=passwords)
 
     def _make_mapping(self) -> None:
@@ -327,11 +332,15 @@ class Import:
         self.options = replace(options, mapping=path, lookups=lookups)
 
     def _passwords(self, mapping: Mapping, interview: Interview) -> Passwords | None:
-        """How new customers get a password: as given, or asked for where neither the file nor its mapping says so."""
-        options = self.options
-        is_given = options.passwords or mapping.generate_passwords or mapping.password_column
-        if is_given or not KINDS[options.kind].has_login:
-            return options.passwords
+        """How new customers get a password: as given or answered; None: as the file or its mapping says.
+
+        Asked for where none of them says so.
+        """
+        given = self.options.passwords
+        if given or mapping.password_column or not KINDS[self.options.kind].has_login:
+            return given
+        if mapping.generate_passwords and not interview.is_answered(_PASSWORDS):
+            return None
         return cast("Passwords | None", interview.ask_one(_PASSWORDS))
 
     def _unfinished_plan(self) -> Plan | None:
@@ -453,13 +462,21 @@ def _check_passwords(plan: Plan, passwords: Passwords | None) -> None:
     first = next(plan.operations(), None)
     source = first.password if first is not None else None
     if passwords is not None and source is not None and source != PASSWORD_SOURCES[passwords]:
-        begun = next((name for name, other in PASSWORD_SOURCES.items() if other == source), None)
+        begun = plan.made_passwords
         begun_with = ("--passwords", begun) if begun is not None else ()
         command = typed_command(*begun_with, without="--passwords")
         raise UsageError(
             f"the import of this file was begun with {f'--passwords {begun}' if begun else 'passwords of the file'}",
             f"{plan.folder} has what was sent. To go on: {command}",
         )
+
+
+def _check_agreed_plan(plan: Plan, agreed_as: str) -> None:
+    """Raises UsageError if the file would send something else now than what somebody has agreed to."""
+    if agreed_as and plan.manifest.operations and plan.agreed_as != agreed_as:
+        left, _ = operations_left(plan)
+        message = f"{describe_plan(plan)}, which is not what was agreed to"
+        raise UsageError(message, str(agreeing_step(plan, left)))
 
 
 def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions:

@@ -53,6 +53,7 @@ PASSWORD_SOURCES: Final[dict[Literal["mail", "file"], PasswordSource]] = {
     "file": "stored",
 }
 """Of generated passwords, by the option `--passwords`."""
+_AGREED_DIGITS: Final = 16
 PLAN_AGAIN: Final = "Make the plan again: orderbridge plan KIND FILE"
 
 
@@ -303,6 +304,18 @@ class Plan:
                     asked = f"operation {operation.id} of {self.folder} is not {request.verb} {request.path}"
                     raise UsageError(f"{asked}, as a plan of {self.kind} sends", PLAN_AGAIN)
                 yield operation
+
+    @property
+    def agreed_as(self) -> str:
+        """What names the operations when somebody agrees to them."""
+        return self.manifest.operations_sha256[:_AGREED_DIGITS]
+
+    @property
+    def made_passwords(self) -> Literal["mail", "file"] | None:
+        """How the passwords are generated that its customers get; None: they are not."""
+        first = next(self.operations(), None)
+        source = first.password if first is not None else None
+        return next((name for name, made in PASSWORD_SOURCES.items() if made == source), None)
 
     def unsent_lines(self) -> Iterator[LineResult]:
         """Each line of the input that is in no operation, in the order of the file."""

@@ -210,11 +210,8 @@ def _lookups(manifest: Manifest, but_in: Path | None = None) -> list[str]:
 
 def _passwords(plan: Plan) -> list[str]:
     """The option with which the passwords of a plan are generated, if they are."""
-    first = next(plan.operations(), None)
-    if first is None:
-        return []
-    sources = PASSWORD_SOURCES.items()
-    return [f"--passwords {name}" for name, source in sources if source == first.password]
+    made = plan.made_passwords
+    return [f"--passwords {made}"] if made is not None else []
 
 
 def _messages(plan: Plan) -> list[str]:

@@ -1,7 +1,7 @@
 """Questions about files that an import has asked where nobody could answer: columns, notations, passwords.
 
 In: what imports have kept of their questions. Out: these questions, and answers kept beside them, which the next import
-of the file reads. Every column of a file can be answered, also one whose field is known.
+of the file reads. Every column of a file can be answered, also one whose field is known, and so can the passwords.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from orderbridge.pipelines.questions.model import (
     unknown_question,
 )
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.kinds import KINDS
 from orderbridge.transforms.questions import Choice
 
 _COLUMN: Final = "column/"
+_PASSWORDS: Final = FileQuestion(topic="passwords")
 _EXAMPLES: Final = 5
 _SHOWN: Final = 40
 """Cells of a column that are shown, and characters of one."""
@@ -86,6 +88,15 @@ class Imports:
         return ", ".join(str(begun.keep()) for begun in changed.values())
 
 
+def is_asked(question: str) -> bool:
+    """Whether a question about a file can be answered: its import may have ended meanwhile, or another of its form."""
+    try:
+        _find(question)
+    except UsageError:
+        return False
+    return True
+
+
 def asked_of(begun: BegunImport, question: FileQuestion) -> AskedQuestion:
     """A question about a file as a person sees it."""
     answer = begun.answers.get(question.key)
@@ -111,6 +122,8 @@ def _find(question: str) -> tuple[BegunImport, str]:
     for begun in begun_imports():
         columns = {f"{_COLUMN}{column}" for column in begun.columns}
         keys = {one.key for one in begun.questions} | columns | {*begun.answers}
+        if KINDS[begun.kind].has_login:
+            keys.add(_PASSWORDS.key)  # also where they are known
         if begun.id == name and key in keys:
             return begun, key
     raise unknown_question(question)
@@ -146,7 +159,8 @@ def _check_value(begun: BegunImport, key: str, given: GivenAnswer) -> None:
                 f"  If the column is not to be sent: {answer_command(given.question, IGNORE)}",
             )
         return
-    possible = next((one.answers for one in begun.questions if one.key == key), (value,))
+    asked = (*begun.questions, _PASSWORDS)
+    possible = next((one.answers for one in asked if one.key == key), (value,))
     if value not in possible:
         raise UsageError(
             f"{value} is not an answer to {given.question}",

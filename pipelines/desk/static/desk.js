@@ -10,7 +10,7 @@ async function refresh(part) {
     if (fresh === null || !fresh.dataset.refresh) { location.reload(); return; }
     part.replaceWith(fresh);
     setTimeout(refresh, 1000, fresh);
-  } catch { setTimeout(refresh, 3000, part); }
+  } catch { checkAlive(); setTimeout(refresh, 1000, part); }
 }
 
 document.querySelectorAll("[data-refresh]").forEach((part) => setTimeout(refresh, 1000, part));

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import html
 import io
+import json
 import os
 import re
 import signal
@@ -19,8 +19,11 @@ from urllib.parse import unquote
 
 import pytest
 
-from orderbridge.pipelines.desk.imports import safe_name
+from orderbridge.pipelines.desk.imports import DeskImport, safe_name
 from orderbridge.pipelines.ledger.lock import ledger_lock
+from orderbridge.pipelines.warehouse.lock import run_lock
+from orderbridge.sources.disk import write_private
+from orderbridge.sources.settings import ledger_path
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.desk.browser import (
     Browser,
@@ -160,6 +163,35 @@ def test_passwords_are_in_the_file_that_the_page_names_and_on_no_page(
         assert not [one for one in passwords if one in shown]
 
 
+def test_how_customers_get_their_passwords_is_shown_changed_and_kept(
+    desk: Browser, project: Bridge
+) -> None:
+    other = drop(desk, CUSTOMERS.replace(b"\n07", b"\n09").replace(b"ana", b"eva"), "otros.csv")
+    page_of_other = seen_at_its_end(desk, other)
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/passwords)"', page_of_other))
+    path, page = planned(desk)
+    assert "kept in passwords.csv, which only you can open" in page
+    assert "mails" not in re.sub("(?s)<details>.*?</details>", "", page)
+    desk.post(f"{path}/answers", **{question: "mail"})
+    page = seen_at_its_end(desk, path)
+    assert "The platform mails their password to 5 new customers" in page
+    desk.post(f"{path}/answers", **{question: "file"})
+    page = seen_at_its_end(desk, path)
+    assert "mails their password" not in page
+    send(desk, path, page)
+    assert len([*project.folder.glob("*/passwords.csv")]) == 1
+
+    # the other file waited for the same answer, and its question has ended with the first one
+    assert desk.post(f"{other}/answers", **{question: "mail"}).status_code == 303
+    page = seen_at_its_end(desk, other)
+    assert "mails their password to 5 new customers" in page
+
+    next_week = drop(desk, CUSTOMERS.replace(b"\n0700", b"\n0710").replace(b"ana", b"luz"))
+    page = seen_at_its_end(desk, next_week)
+    assert "Before it can go on" not in page, "nothing is asked again"
+    assert "kept in passwords.csv" in page
+
+
 def test_nothing_is_sent_to_production_before_its_number_is_typed(
     project: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,24 +223,46 @@ def test_a_confirmation_is_for_the_plan_that_was_seen(desk: Browser, project: Br
     assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
 
 
-def test_two_files_are_not_sent_at_once_and_the_page_says_why(
-    desk: Browser, project: Bridge
+def test_an_import_waits_while_another_one_is_sent_and_can_still_be_forgotten(
+    desk: Browser, project: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, page = planned(desk)
-    shown = hidden(page, "shown")
-    other = drop(desk, CUSTOMERS.replace(b"0700", b"0710"), "otros.csv")
-    seen_at_its_end(desk, other)
-    with (desk.folder / "desk" / other.rpartition("/")[2] / "import.events").open() as log:
-        fcntl.flock(log, fcntl.LOCK_EX)
-        refused = desk.post(f"{path}/send", shown=shown)
-    assert "Nothing was sent: otros.csv is being checked or sent" in refused.text
-    assert "Forget this file" in desk.get(path).text, "nothing was sent of it"
-    with ledger_lock(project.folder / "ledger.sqlite"):  # by a command in a terminal
-        page = send(desk, path, page)
-    assert "Another command of orderbridge was running" in page
-    assert created(project) == {}
-    send(desk, path, page)
-    assert sum(created(project).values()) == 5
+    own = "Código;Nombre;Apellidos;Correo;Contraseña\r\n080000;Ana;Peña;a@example.com;Clave-080000\r\n"
+    other = drop(desk, own.encode(), "otros.csv")
+    assert "Send one line" in seen_at_its_end(desk, other)
+    with ledger_lock(ledger_path()):
+        assert "being sent from a terminal" in desk.get(path).text
+        refused = desk.post(f"{path}/send", shown=hidden(page, "shown"))
+        assert refused.status_code == 422
+        assert "Nothing was sent. Something is being sent from a terminal" in refused.text
+        assert "Until now nothing was sent" in refused.text
+
+        # the other one has begun to send just after the desk has looked
+        with monkeypatch.context() as late:
+            late.setattr("orderbridge.pipelines.desk.import_routes.busy_now", lambda _: None)
+            page = send(desk, path, page)
+        assert ">to be confirmed<" in page
+        assert "Nothing was sent: another file was being sent" in page
+        assert "Forget this file" in page
+    job = DeskImport(other.removeprefix("/import/")).job
+    write_private(job.log.with_suffix(".words"), b'["import", "--confirm", "5"]')
+    with run_lock(job.log, "import", ""):
+        waits = desk.get(path).text
+        assert f'<a href="{desk.base}{other}">otros.csv is being sent.</a>' in waits
+        refused = desk.post(f"{path}/send", shown=hidden(page, "shown"))
+        assert "Nothing was sent. otros.csv is being sent" in refused.text
+        write_private(job.log.with_suffix(".words"), b'["import"]')
+        assert "otros.csv is being checked" in desk.get(path).text
+    job.log.touch()
+    assert ">sent<" in send(desk, path, page)
+    assert desk.post(f"{path}/check").status_code == 303
+    assert "Forget this file" not in seen_at_its_end(desk, path), "sent before it was checked again"
+    assert created(project) == {f"07{n:04d}": 1 for n in range(5)}
+    locked = {"message": "another run holds the lock: process 1 (run)", "exit_code": 8}
+    job.result.write_text(json.dumps({"state": "failed", "push": None, "error": locked}))
+    page = desk.get(other).text
+    assert "The file was not checked: another one was" in page
+    assert "holds the lock" not in page
 
 
 def test_a_column_that_fits_no_field_is_asked_and_can_be_changed_later(desk: Browser) -> None:
@@ -673,15 +727,11 @@ def test_a_tab_left_open_overnight_sends_nothing_twice_and_says_what_changed(
     asked = send(desk, path, page)
     assert "Something has changed since" in asked
     assert sum(created(project).values()) == 3
-    (question,) = set(re.findall(r'name="(answer:import:[^"]+/passwords)"', asked))
-    desk.post(f"{path}/answers", **{question: "file"})
-    again = seen_at_its_end(desk, path)
-    assert "Something has changed since" in again
-    assert "Send 2 lines" in again
-    assert "Until now nothing was sent" not in again
+    assert "Send 2 lines" in asked
+    assert "Until now nothing was sent" not in asked
     old = desk.post(f"{path}/send", shown=hidden(page, "shown"))  # a second tab of the evening
     assert "not the one that you saw" in old.text
-    done = send(desk, path, again)
+    done = send(desk, path, asked)
     assert ">sent<" in done
     assert "Something has changed" not in done
     assert created(project) == {f"07{n:04d}": 1 for n in range(5)}

@@ -112,7 +112,21 @@ def test_the_password_is_asked_for_as_data(desk: Desk) -> None:
     wrong = answer(desk, passwords="carta")
     assert "carta is not an answer to import:customers-" in wrong.err
     assert answer(desk, passwords="file").code == 0
-    assert document(call(desk, *arguments))["state"] == "planned"
+    planned = document(call(desk, *arguments))
+    assert (planned["state"], planned["agreement"]["passwords"]) == ("planned", "file")
+
+    # it can be answered otherwise, and what was shown before is then not sent
+    assert answer(desk, passwords="mail").code == 0
+    changed = document(call(desk, *arguments, *planned["agreement"]["arguments"]))
+    assert (changed["state"], changed["push"]) == ("planned", None)
+    assert (changed["agreement"]["passwords"], changed["agreement"]["messages"]) == ("mail", 6)
+    sent = document(call(desk, *arguments, *changed["agreement"]["arguments"]))
+    assert (sent["state"], sent["files"]["passwords"]) == ("sent", None)
+
+    # the next file of this form is not asked again, as after an answer in a terminal
+    desk.write("Código;Nombre;Correo\n11111;Luz;luz@example.test\n")
+    again = document(call(desk, *arguments))
+    assert (again["questions"], again["agreement"]["passwords"]) == ([], "mail")
 
 
 def test_the_phases_of_an_import_are_events(desk: Desk) -> None:
