@@ -120,9 +120,11 @@ def _failure(
     failed = "the warehouse was published, but what follows failed" if published else "failed"
     happened = f"orderbridge {command}{':' * published} {failed} with exit code {int(exit_code)}"
     headline = Headline(f"{happened}: {message}", todo)
-    further = [hint] if hint and hint != todo else []
+    before = hint.removesuffix(todo).rstrip()
+    is_rest = not before or before.endswith(".")  # else the command ends its sentence
+    further = [before if is_rest else hint]
     return {
-        "text": "\n".join([*headline.lines, *further]),
+        "text": "\n".join([*headline.lines, *filter(None, further)]),
         "exit_code": int(exit_code),
         "published": published,
         "message": message,

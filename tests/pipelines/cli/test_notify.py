@@ -138,7 +138,9 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
         "SOURCES__PUBLIC_V1__API_KEY": "x_test_y",
     }
     done = fresh.command("run", "--notify", webhook.url, **wrong)
-    for error in (KeyboardInterrupt(), UsageError("no field <!channel>")):
+    again = "Free space, then run it again: orderbridge run"
+    full = UsageError("no field <!channel>", f"Nothing is lost. {again}")
+    for error in (KeyboardInterrupt(), full):
         with (
             mock.patch.object(STOP, "signal", signal.SIGTERM),
             pytest.raises(type(error)),
@@ -164,6 +166,7 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
         "the current folder"
     )
     assert (failed["message"] in done.err, "wrong-key" in json.dumps(failed)) == (True, False)
+    assert called["text"].split("\n")[1:] == [f"next: {again}", "Nothing is lost."]
     todo = "next: Replace the key in SOURCES__LEGACY__API_KEY, then: orderbridge check"
     assert failed["text"].split("\n", 2)[1:] == [todo, failed["hint"]]
     assert (stopped["exit_code"], stopped["published"], stopped["message"]) == (
@@ -171,7 +174,7 @@ def test_a_run_that_fails_or_is_stopped_is_notified_with_its_reason(
         False,
         "stopped by a signal",
     )
-    assert called["text"].endswith(": no field (!channel)")
+    assert called["text"].split("\n")[0].endswith(": no field (!channel)")
     assert stopped["text"].split("\n")[1] == "next: orderbridge run"
     assert (copied.code, published["exit_code"], published["published"]) == (4, 4, True)
     run = fresh.one("SELECT min(run_id) FROM ops.runs")
