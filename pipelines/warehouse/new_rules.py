@@ -13,7 +13,7 @@ from typing import Final
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.sql import execute_each
+from orderbridge.pipelines.warehouse.sql import insert_rows
 from orderbridge.transforms.rules import OWN_CHECK, RULES
 
 _MATCH: Final = "reconciled.erp_customers"
@@ -31,9 +31,8 @@ _SINCE_CHANGE: Final = """
         SELECT answers_hash FROM ops.runs SEMI JOIN (
             FROM ops.control_totals WHERE entity = $always AND run_id <> $run) USING (run_id)
         ORDER BY ops.runs.rowid DESC LIMIT 1)"""
-_RECORD: Final = """
-    INSERT INTO ops.rules VALUES ($rule, $since, $run, $is_info)
-    ON CONFLICT DO UPDATE SET since = $since, run_id = $run, is_info = $is_info"""
+_ON_CONFLICT: Final = """
+    ON CONFLICT DO UPDATE SET since = excluded.since, run_id = excluded.run_id, is_info = excluded.is_info"""
 _CHECKS: Final = "checks.cannot_run"
 """The rule that came with the checks of a project's own: a folder of that name may be older."""
 
@@ -106,8 +105,8 @@ def _record_first(
         is_now, is_before = checked.get(_MATCH if name in _OF_MATCH else _ALWAYS, (False, False))
         if is_now:
             row = {"rule": name, "since": since, "is_info": is_before and name in found}
-            recorded.append({**row, "run": run["run"]})
-    execute_each(build, _RECORD, recorded)
+            recorded.append({**row, "run_id": run["run"]})
+    insert_rows(build, "ops.rules", recorded, _ON_CONFLICT)
 
 
 def _severities(build: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ import msgspec
 
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.answers.accepted import Accepted
-from orderbridge.pipelines.warehouse.sql import columns_of, execute_each, sql_name, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, insert_rows, sql_name, table_names
 from orderbridge.sources import __version__
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.orders.amount_unit import CENTS, UNIT, UNITS
@@ -48,9 +48,7 @@ _CONTRADICTED: Final = "SELECT question FROM reconciled.meanings WHERE state = '
 _CHANGED_FIELDS: Final = """
     SELECT DISTINCT split_part(detail, ':', 1) FROM reconciled.exceptions
     WHERE entity = 'orders' AND rule = 'field_changed'"""
-_RECORD: Final = """
-    INSERT INTO ops.questions
-    VALUES ($question, $assumption, $since, $fits, $rows, $about, $rival, $run, $at, $run, $at)
+_ON_CONFLICT: Final = """
     ON CONFLICT DO UPDATE SET
         assumption = excluded.assumption, since = excluded.since, fits = excluded.fits, rows = excluded.rows,
         about = excluded.about, rival = excluded.rival, first_run_id = coalesce(first_run_id, excluded.first_run_id),
@@ -60,8 +58,6 @@ _RECORD: Final = """
 _MEANINGS: Final = """
     CREATE OR REPLACE TABLE reconciled.meanings (
         question VARCHAR, state VARCHAR, value VARCHAR, reason VARCHAR, evidence VARCHAR)"""
-_MEANING: Final = """
-    INSERT INTO reconciled.meanings VALUES ($question, $state, $value, $reason, $evidence)"""
 
 
 class RunQuestions:
@@ -106,14 +102,14 @@ class RunQuestions:
         for key, answer in remembered.items():
             seen = (run_id, at) if key in asked_ids else (None, None)
             rows.append(_remembered_row(key, answer, *seen))
-        execute_each(build, _RECORD, rows)
+        insert_rows(build, "ops.questions", rows, _ON_CONFLICT)
         build.execute(_MEANINGS)
         meanings: list[dict[str, object]] = []
         for one in self.decided:
             evidence = msgspec.json.encode(one.evidence).decode()
             row = {"question": one.id, "state": one.state, "value": one.value}
             meanings.append({**row, "reason": one.reason, "evidence": evidence})
-        execute_each(build, _MEANING, meanings)
+        insert_rows(build, "reconciled.meanings", meanings)
         return [] if self._is_first else [one for one in asked if one.id not in known]
 
     def _assumption(self, decided: Question, at: datetime) -> Answer | None:
@@ -135,8 +131,9 @@ class RunQuestions:
 def _remembered_row(
     question: str, answer: Answer | None, run_id: str | None, at: datetime | None
 ) -> dict[str, object]:
-    """The parameters of `_RECORD`: the assumption in force, and the run that asks; None where there is none."""
-    row: dict[str, object] = {"question": question, "run": run_id, "at": at}
+    """A row of `ops.questions`: the assumption in force, and the run that asks; None where there is none."""
+    row: dict[str, object] = {"question": question, "first_run_id": run_id, "first_seen_at": at}
+    row |= {"last_run_id": run_id, "last_seen_at": at}
     nothing: dict[str, object] = dict.fromkeys(_OF_ASSUMPTION)
     if answer is None:
         return {**row, **nothing}
