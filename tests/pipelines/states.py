@@ -60,7 +60,7 @@ STATES = ("listed", *OURS, "gone", "refused", "lost", "older", "odd")
 - refused: this program sent it, and the platform rejected it
 - lost: this program sent it, and the answer was lost
 - older: listed, and absent from the third read, which is not proven
-- odd: listed, and its row in that read is refused
+- odd: listed, and its row in that read is refused; it has another e-mail address there
 """
 LATE = ("older", "odd")
 """The states that only the third read has."""
@@ -77,6 +77,8 @@ NEVER = ("refused", "lost")
 FIRST = 901
 SETTLE_S = 907.0
 UPTIME = 5003.0
+ANSWER_S = 13.0
+"""How long the platform takes to answer."""
 NOT_FOUND = WriteOutcome("in_doubt", 404, error=HttpRejected("no", status=404))
 INVALID = WriteOutcome("answered", 422, error=HttpRejected("no", status=422))
 MOVED_ORDER = "ord_000000999"
@@ -115,9 +117,11 @@ class Shop:
     """Of the customers that are listed, by state."""
     lists: dict[str, Rows] = field(default_factory=dict)
     """The customers on the platform at a read."""
+    answered_s: dict[str, float] = field(default_factory=dict)
+    """When the last write of a ledger was answered."""
 
     def __post_init__(self) -> None:
-        self.began = time.time()
+        self.began = time.time() - 10 * ANSWER_S
         self.place = Place(self.made.platform, self.made.folder)
         self.state = self.made.platform.state
         now = datetime.now(UTC)
@@ -191,7 +195,7 @@ class Shop:
         """What happens before the third read; a customer has the price list in each state then."""
         for name in ("customers", "price_lists", "promotions", "orders"):
             self.state.remove(name, id_of(name, "older"))
-        self.state.change("customers", self.customer("odd"), {"birthdate": 7})
+        self.state.change("customers", self.customer("odd"), {"birthdate": 7, "email": "odd@y.es"})
         self.state.change("promotions", id_of("promotions", "odd"), {"useCount": "many"})
         for name in ("price_lists", "orders"):
             self.state.change(name, id_of(name, "odd"), {"id": {}})
@@ -223,15 +227,16 @@ class Shop:
             shutil.copyfile(path, path.with_name(path.name.replace(ledger, name)))
         self.use(name, read)
 
-    def clock(self, seconds: float = 0.0) -> ReadClock:
-        """A clock that stands so many seconds after all sends."""
-        return lambda: ClockReading(self.began + seconds, "boot", UPTIME + seconds)
+    def clock(self, ledger: str, seconds: float = 0.0) -> ReadClock:
+        """A clock that stands so many seconds after the last answer to a write of a ledger."""
+        at_s = self.answered_s[ledger] + seconds
+        return lambda: ClockReading(self.began + at_s, "boot", UPTIME + at_s)
 
     def now(self, ledger: str, read: str, seconds: float = 0.0, *, is_proven: bool = True) -> None:
-        """So many seconds after all sends, with a copy of a ledger, and the warehouse and customers of a read."""
+        """So many seconds after the last answer, with a copy of a ledger, the warehouse and customers of a read."""
         self.copy(ledger, read)
         self.state.lists["customers"] = deepcopy(self.lists[read])
-        self.place.means = means(read_clock=self.clock(seconds))
+        self.place.means = means(read_clock=self.clock(ledger, seconds))
         if not is_proven:
             rows = self.state.records("customers")
             self.place.means = replace(
@@ -244,14 +249,20 @@ class Shop:
         operations: Sequence[PlannedOperation],
         answers: Callable[[str], WriteOutcome | None],
     ) -> Path:
-        """Pushes operations until each was sent, each answered by its state."""
+        """Pushes operations until each was sent, answered by its state; the first answer takes a while."""
         self.use(ledger)
-        client = Answering(
-            lambda place, path, body: answers(state_in(path, body)),
-            lambda: self.state.records("customers"),
-        )
+        sent_s = max(self.answered_s.values(), default=0.0)
+        self.answered_s[ledger] = sent_s
+
+        def answer(place: int, path: str, body: bytes) -> WriteOutcome | None:
+            self.answered_s[ledger] = sent_s + ANSWER_S
+            return answers(state_in(path, body))
+
+        client = Answering(answer, lambda: self.state.records("customers"))
         self.place.means = means(
-            client=lambda settings, stop: client, read_customers=nobody, read_clock=self.clock()
+            client=lambda settings, stop: client,
+            read_customers=nobody,
+            read_clock=lambda: self.clock(ledger)(),
         )
         plan = self.place.plan(operations)
         for _ in range(3):
@@ -292,19 +303,19 @@ def said(folder: Path) -> dict[tuple[str, str], Said]:
 def _history(shop: Shop) -> dict[str, Path]:
     """Sends creates and reads the lists. Returns the plans, by ledger."""
     shop.open()
-    shop.use("main")
-    shop.place.means = means(read_clock=shop.clock())
+    shop.send("main", [create("refused")], lambda state: INVALID)
+    shop.send("main", [create("lost")], lambda state: LOST)
+    shop.place.means = means(read_clock=shop.clock("main"))
     shop.place.push(shop.place.plan([create(state) for state in OURS]), WAITS)
     for record in shop.state.records("customers"):
         if record.get("erpCode", "").startswith("C-"):
             shop.ids[record["erpCode"].removeprefix("C-")] = str(record["id"])
-    shop.send("main", [create("refused")], lambda state: INVALID)
-    shop.send("main", [create("lost")], lambda state: LOST)
 
-    def confirm(state: str) -> WriteOutcome:
+    def confirm(state: str) -> WriteOutcome | None:
         body = msgspec.json.encode({"id": int(shop.customer(state))})
         created = WriteOutcome("answered", 201, body=body)
-        return {"refused": INVALID, "lost": LOST}.get(state, created)
+        others = {"refused": INVALID, "lost": LOST, "known": None}  # without its id
+        return others.get(state, created)
 
     creates = [*map(create, STATES)]
     plans = {

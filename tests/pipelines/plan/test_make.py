@@ -534,8 +534,6 @@ def test_creates_are_told_apart_by_their_codes_or_by_name_and_place(
 @pytest.mark.parametrize(
     ("kind", "head", "before", "after", "fate"),
     [
-        ("subcategories", "categoryId,name,order", "7,Te,1", "7,Te,1", "unchanged"),
-        ("subcategories", "categoryId,name,order", "7,Te,1", "7,Te,2", "exists_differs"),
         ("subcategories", "categoryId,name,order", "7,Te,1", "8,Te,1", None),
         ("warehouses", SITES, "Sur,false,C 1,S", "Sur,false,C 1,T", None),
         ("warehouses", SITES, "Sur,false,C 1,", "Sur,false,C 2,", "exists_differs"),

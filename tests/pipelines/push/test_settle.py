@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -31,7 +30,6 @@ from orderbridge.sources.kinds import KINDS
 from tests.pipelines.push.plans import (
     LOST,
     WAITS,
-    YES,
     Place,
     altered,
     customer,
@@ -119,16 +117,6 @@ def test_a_settled_doubt_of_another_plan_keeps_nobody_waiting(
     if not is_lost:
         code = at.code(first, WAITS)
         assert (code, at.states(first)) == ((5, ["abandoned"]) if is_absent else (0, ["confirmed"]))
-
-
-def test_an_unproven_list_takes_no_create_from_another_plan(tmp_path: Path) -> None:
-    with place(tmp_path, customers=60, readings={"legacy_limit": "ignored"}) as at:
-        first = at.plan([customer(1)])
-        at.lose(first, asked=replace(YES, accept_unproven=True))
-        at.platform.state.remove("customers", at.platform.state.ids("customers")[-1])
-        tonight = at.plan([customer(1, phone="2")])
-        assert at.code(tonight, accept_unproven=True) == 5
-        assert (at.states(first), there(at)) == (["in_doubt"], [])
 
 
 def test_settle_ends_the_doubts_of_plans_that_are_gone(at: Place) -> None:
@@ -335,7 +323,10 @@ def test_what_was_sent_is_compared_field_by_field_with_what_was_pulled_since(at:
     assert (done.code, "3  differ" in done.out, "Otra" in done.out) == (5, True, False)
     result = verify(doubted)
     assert (result.in_doubt, result.exit_code) == (1, ExitCode.IN_DOUBT)
-    at.push(later := at.plan([customer(8)]))
+    at.push(later := at.plan([customer(8), customer(9)]))
+    with Ledger.open(at.ledger) as ledger, ledger.transaction() as connection:
+        earlier = "UPDATE operations SET updated_at = updated_at - 3607 WHERE id = 8"
+        connection.execute(earlier)
     altered(later, organization="org-1")
     for sql, words in (
         ("", "before the last of them was sent"),
