@@ -6,7 +6,7 @@ In: an import of the desk. Out: one dataclass for the template.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
@@ -34,6 +34,8 @@ from orderbridge.pipelines.import_file.asking import PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
 from orderbridge.pipelines.plan.model import PASSWORD_SOURCES
 from orderbridge.pipelines.questions.meanings import without_evidence
+from orderbridge.pipelines.questions.model import AskedQuestion
+from orderbridge.pipelines.questions.writes import Writes, is_write, plan_of, write_examples
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS, PASSWORD, KindName
@@ -94,6 +96,7 @@ class ImportPage:
         has_changed: a person has agreed to another plan, and what is left of the file waits again.
         corrections: the imports of its corrected lines.
         first: the import whose lines it corrects; None: it is no correction.
+        is_answered: it has asked what became of requests, and a person has answered all of that since.
         undecided: what the platform does with numbers that would be sent, where nobody has said so.
         other_kind: the kind that the columns look like, if it is another one.
     """
@@ -102,6 +105,7 @@ class ImportPage:
     progress: Progress
     plan: PlanPage
     questions: Sequence[Asked]
+    is_answered: bool
     undecided: Sequence[Asked]
     passwords: Asked | None
     other_kind: KindName | None
@@ -145,14 +149,14 @@ class ColumnsView:
 def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     """The page of an import that was started."""
     document = one.result
-    questions = document.get("questions") or ()
     columns = document.get("columns") or ()
     corrected = corrections(one)
     return ImportPage(
         row=import_row(one, texts),
         progress=progress_of(one.job, texts),
         plan=plan_page(document, texts, lines_of(corrected)),
-        questions=[_asked(each, texts) for each in questions if each.get("topic") != _COLUMN_TOPIC],
+        questions=_questions(document, texts),
+        is_answered=has_all_answers(document),
         undecided=_undecided(document, texts) if one.state == "planned" else (),
         other_kind=_other_kind(one, [str(column["name"]) for column in columns]),
         passwords=_passwords(document, texts) if one.is_removable else None,
@@ -164,6 +168,34 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         was_refused=one.was_refused,
         is_removable=one.is_removable,
     )
+
+
+def _questions(document: Document, texts: Texts) -> list[Asked]:
+    """What it has asked, but about columns; about requests what is asked now, as another page or command answers it."""
+    asked = [
+        _asked(one, texts)
+        for one in document.get("questions") or ()
+        if one.get("topic") != _COLUMN_TOPIC and not is_write(str(one["id"]))
+    ]
+    for one in unknown_writes(document):
+        with_examples = replace(one, examples=write_examples(one.id))
+        asked.append(_asked(asdict(with_examples), texts))
+    return asked
+
+
+def unknown_writes(document: Document) -> list[AskedQuestion]:
+    """The open questions about requests of the plan that an import has asked about."""
+    names = [str(one["id"]) for one in document.get("questions") or ()]
+    plans = {plan_of(name) for name in names if is_write(name)}
+    if not plans:
+        return []
+    return [one for one in Writes().asked() if one.state == "open" and plan_of(one.id) in plans]
+
+
+def has_all_answers(document: Document) -> bool:
+    """Whether an import has asked about requests only, and nothing of that is open any more."""
+    names = [str(one["id"]) for one in document.get("questions") or ()]
+    return bool(names) and all(map(is_write, names)) and not unknown_writes(document)
 
 
 def _other_kind(one: DeskImport, columns: Sequence[str]) -> KindName | None:

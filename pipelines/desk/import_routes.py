@@ -36,6 +36,7 @@ from orderbridge.pipelines.desk.import_page import (
     columns_view,
     import_view,
     shown_plan,
+    unknown_writes,
 )
 from orderbridge.pipelines.desk.imports import (
     READ_AS,
@@ -60,6 +61,7 @@ from orderbridge.pipelines.import_file.asking import PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.reading import FileReading, read_columns
 from orderbridge.pipelines.plan.model import MAPPING_FILE
 from orderbridge.pipelines.questions.imports import is_asked
+from orderbridge.pipelines.questions.writes import is_write
 from orderbridge.sources.disk import write_private
 from orderbridge.sources.kinds import KindName
 
@@ -260,6 +262,9 @@ class ImportRoutes:
         answers = {name.removeprefix(_ANSWER): value for name, value in given.items() if value}
         if not answers:
             return self._import_page(one, self._texts("question.no_value"))
+        unknown = {each.id for each in unknown_writes(one.result)}
+        if any(is_write(name) and name not in unknown for name in answers):
+            return self._import_page(one, self._texts("import.answered"))
         error = self._give(one, _still_asked(one, answers))
         if error:
             return self._import_page(one, error)

@@ -18,7 +18,7 @@ from orderbridge.pipelines.questions.findings import NOT_FINE
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.pairs import PREFIX as PAIR
 from orderbridge.pipelines.questions.pairs import pair_of
-from orderbridge.pipelines.questions.writes import PREFIX as WRITE
+from orderbridge.pipelines.questions.writes import is_write
 from orderbridge.pipelines.warehouse.answers.reviews import doubtful_pairs
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.sources.errors import UsageError
@@ -29,6 +29,8 @@ from orderbridge.transforms.value_questions import TIMEZONE
 
 SHOWN_MAX: Final = 100
 """Questions of a kind that are listed; the others are counted."""
+NO_CLASS: Final = "withdraw"
+"""What is chosen for a value of a table to take its answer back."""
 _CHOICES_MAX: Final = 50
 _ANY_WEIGHT: Final = 1_000_000
 _KINDS: Final = {
@@ -85,10 +87,14 @@ class ChoiceRow:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A value that is decided on its own, such as a status: its class is chosen from a list."""
+    """A value that is decided on its own, such as a status: its class is chosen from a list.
+
+    `is_answered`: a person has chosen it.
+    """
 
     value: str
     chosen: str
+    is_answered: bool
     evidence: Sequence[str]
 
 
@@ -113,7 +119,9 @@ class QuestionPage:
         unless, otherwise: the case in which no answer is right, where it is known apart, and what to do then.
         holds_up: what rests on it: figures by their names.
         pair: the two records that it is about.
-        is_withdrawable: a person has answered it.
+        answer: of a person, in words; empty: there is none, or it is a table.
+        no_class: what is chosen for a value of a table to take its answer back.
+        is_withdrawable: a person has answered it, and can take that back.
         counts: from when the answer counts, in words.
     """
 
@@ -129,6 +137,8 @@ class QuestionPage:
     otherwise: str = ""
     holds_up: Sequence[str] = ()
     pair: Pair | None = None
+    answer: str = ""
+    no_class: str = ""
     is_withdrawable: bool = False
     counts: str = ""
 
@@ -180,13 +190,15 @@ def question_page(question: AskedQuestion, texts: Texts, typed: str = "") -> Que
     classes = _classes(question)
     is_table = bool(classes)
     possible = [one for one in question.choices if one.is_possible and not is_table]
+    shown = {one.value: one for one in possible[:_CHOICES_MAX]}
+    for value in () if is_table else [*_zones(question, typed), *_typed_answer(question)]:
+        shown.setdefault(value, Choice(value))
     return QuestionPage(
         question=question,
         text=asked_text(question, texts),
         language=text_language(question, texts),
         state_words=texts(f"state.{question.state}"),
-        choices=[_choice(question, one, texts) for one in possible[:_CHOICES_MAX]]
-        + _more_zones(question, typed, texts),
+        choices=[_choice(question, one, texts) for one in [*shown.values()]],
         hidden=max(0, len(possible) - _CHOICES_MAX),
         table=_table(question) if is_table else (),
         classes=classes,
@@ -194,9 +206,17 @@ def question_page(question: AskedQuestion, texts: Texts, typed: str = "") -> Que
         otherwise=question.otherwise.removeprefix(NOT_FINE),
         holds_up=[*dict.fromkeys(_held_up(one, texts) for one in question.holds_up)],
         pair=_pair(question.id, texts) if question.id.startswith(PAIR) else None,
-        is_withdrawable=question.state == "answered",
+        answer="" if is_table else _given_answer(question, texts),
+        no_class=NO_CLASS,
+        is_withdrawable=question.state == "answered" and not is_write(question.id),
         counts=_counts(question.id, texts),
     )
+
+
+def _given_answer(question: AskedQuestion, texts: Texts) -> str:
+    """The answer of a person in words; empty where there is none."""
+    is_given = question.state == "answered" and question.value
+    return answer_label(question.id, str(question.value), texts) if is_given else ""
 
 
 def _counts(question: str, texts: Texts) -> str:
@@ -219,7 +239,9 @@ def _held_up(name: str, texts: Texts) -> str:
 
 def table_answer(rows: Iterable[tuple[str, str]]) -> str:
     """The answer that a table of values and classes makes; values without a class are left out."""
-    return table_text({value: chosen for value, chosen in rows if chosen})
+    return table_text(
+        {value: "" if chosen == NO_CLASS else chosen for value, chosen in rows if chosen}
+    )
 
 
 def refused_words(question: str, value: str, texts: Texts) -> str:
@@ -243,9 +265,10 @@ def asked_text(one: AskedQuestion, texts: Texts) -> str:
 
 def asked_words(question: str, text: str, texts: Texts) -> str:
     """The text of a question: by the setting that it asks for, or by the kind of those asked in the same words."""
-    if texts.language == "en":
-        return texts.known(text)
-    return texts.or_own(f"asked.{question.partition(':')[0]}", texts.known(text))
+    own = texts.known(SETTINGS[text].asks if text in SETTINGS else text)
+    if texts.language == "en" and text != question:
+        return own
+    return texts.or_own(f"asked.{question.partition(':')[0]}", own)
 
 
 def text_language(one: AskedQuestion, texts: Texts) -> str:
@@ -254,6 +277,8 @@ def text_language(one: AskedQuestion, texts: Texts) -> str:
 
 
 def _now(one: AskedQuestion, texts: Texts) -> str:
+    if answer := _given_answer(one, texts):
+        return "; ".join(filter(None, (one.reason, answer)))
     used = (one.proposal if one.state == "open" else one.value) or ""
     if one.reason or not _classes(one):
         return one.reason or used
@@ -267,7 +292,7 @@ def _choice(question: AskedQuestion, choice: Choice, texts: Texts) -> ChoiceRow:
     return ChoiceRow(
         value=choice.value,
         label=answer_label(question.id, choice.value, texts),
-        evidence=() if question.id.startswith(WRITE) else _parts(choice),
+        evidence=() if is_write(question.id) else _parts(choice),
         mark=texts(mark) if mark else "",
         is_checked=is_used or is_proposed,
     )
@@ -278,13 +303,16 @@ def answer_label(question: str, value: str, texts: Texts) -> str:
     return texts.or_own(f"answer.{question}.{value}", texts.or_own(f"answer.{value}", value))
 
 
-def _more_zones(question: AskedQuestion, typed: str, texts: Texts) -> list[ChoiceRow]:
+def _zones(question: AskedQuestion, typed: str) -> list[str]:
     """The zones of a country that was typed, of this machine and of the country that is set."""
     if question.id != TIMEZONE:
         return []
-    known = {one.value for one in question.choices}
-    zones = dict.fromkeys(zones_of_named(typed) + offered_zones(reconcile_settings().country))
-    return [_choice(question, Choice(zone, ""), texts) for zone in zones if zone not in known]
+    return zones_of_named(typed) + offered_zones(reconcile_settings().country)
+
+
+def _typed_answer(question: AskedQuestion) -> list[str]:
+    """The value in use where a person has answered, who may have typed another one than the choices."""
+    return [question.value] if question.answer is not None and question.value else []
 
 
 def _parts(choice: Choice) -> list[str]:
@@ -293,9 +321,16 @@ def _parts(choice: Choice) -> list[str]:
 
 def _table(question: AskedQuestion) -> list[TableRow]:
     """The values of a table, with the class that is used. What is not known has none."""
+    given = table_of(question.answer.value) if question.answer is not None else {}
+    answered = {value.casefold() for value in given}
     used = {value.casefold() for value in table_of(question.value or "")}
     return [
-        TableRow(value, chosen if value.casefold() in used else "", _parts(choice))
+        TableRow(
+            value=value,
+            chosen=chosen if value.casefold() in used else "",
+            is_answered=value.casefold() in answered,
+            evidence=_parts(choice),
+        )
         for choice in question.choices
         for value, chosen in _row_of(choice, _classes(question)).items()
     ]

@@ -29,12 +29,15 @@ from starlette.routing import Mount, Route
 from orderbridge.pipelines.desk.folder import desk_folder, run_job
 from orderbridge.pipelines.desk.forms import field
 from orderbridge.pipelines.desk.home import home
+from orderbridge.pipelines.desk.import_page import has_all_answers
 from orderbridge.pipelines.desk.import_routes import ImportRoutes
+from orderbridge.pipelines.desk.imports import imports
 from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import progress_of
 from orderbridge.pipelines.desk.questions import (
     QuestionRow,
+    asked_words,
     question_groups,
     question_page,
     question_rows,
@@ -42,6 +45,7 @@ from orderbridge.pipelines.desk.questions import (
     table_answer,
 )
 from orderbridge.pipelines.questions.questions import asked_questions, find_question
+from orderbridge.pipelines.questions.writes import is_write
 from orderbridge.pipelines.warehouse.build import kept_open, open_warehouse
 from orderbridge.pipelines.warehouse.failure import describe_error
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError, bug_report
@@ -127,7 +131,8 @@ class Desk:
             "questions",
             groups=question_groups([row for row in rows if row.state != "answered"]),
             answered=[row for row in rows if row.state == "answered"],
-            done=_text_of(rows, request.query_params.get("done", "")),
+            done=self._text_of(rows, request.query_params.get("done", "")),
+            is_withdrawn="withdrawn" in request.query_params,
             tab="questions",
         )
 
@@ -152,7 +157,16 @@ class Desk:
             done = run_short(["answer", "--from", "-"], json.dumps([given]))
         if done.code:
             return self._question(question, error=done.error, typed=field(form, "other"))
-        return self._pages.see(f"/questions?done={quote(question, safe='')}")
+        for one in imports() if is_write(question) else ():
+            if one.state == "unfinished" and has_all_answers(one.result):
+                one.start("--lang", self._texts.language)  # without an agreement it sends nothing
+        what = "&withdrawn=yes" if field(form, "withdraw") else ""
+        return self._pages.see(f"/questions?done={quote(question, safe='')}{what}")
+
+    def _text_of(self, rows: Sequence[QuestionRow], question: str) -> str:
+        """What a question asks, also where it is there no more; empty where there was none."""
+        text = next((row.text for row in rows if row.id == question), "")
+        return text or (asked_words(question, question, self._texts) if question else "")
 
     def _question(self, name: str, error: str = "", typed: str = "") -> Response:
         with self._reads():
@@ -211,11 +225,6 @@ class Desk:
             hint = self._texts("error.where")
         status = HTTPStatus.INTERNAL_SERVER_ERROR
         return self._pages.page("error", status, code="error.other", message=message, hint=hint)
-
-
-def _text_of(rows: Sequence[QuestionRow], question: str) -> str:
-    """What a question asks; its id where it is there no more."""
-    return next((row.text for row in rows if row.id == question), question)
 
 
 def _has_report() -> bool:

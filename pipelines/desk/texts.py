@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Final, cast
 
 from orderbridge.sources import texts
+from orderbridge.sources.kinds import ADDED_FIELDS
 from orderbridge.sources.texts import LANGUAGES, Catalogue, Language, language_of_locale
 
 __all__ = ["COMPARED", "LANGUAGES", "Language", "Texts", "catalogue", "language_of_locale"]
@@ -25,6 +26,8 @@ _REQUEST: Final = re.compile(
 )
 """A request in a text of a command: `PATCH /products/1/variants/7 (price)`."""
 _VARIANT: Final = re.compile("products/(?P<product>[^/]+)/variants/(?P<variant>[^/]+)")
+_SENT_NUMBER: Final = re.compile(rf"((?:^|, )(?:{'|'.join(ADDED_FIELDS)}): )(-?[0-9.]+)(?=, |$)")
+"""A number among such values."""
 _NAMED: Final = re.compile(r"(^|, )(\w+): ")
 """The name of a field before its value, in values that follow each other."""
 COMPARED: Final = {
@@ -91,6 +94,7 @@ class Texts(texts.Texts):
         if name in ("file", "folder"):
             return PurePath(value).name or value
         if name == "values":
+            value = _SENT_NUMBER.sub(lambda found: f"{found[1]}{self.value(found[2])}", value)
             return _NAMED.sub(lambda found: f"{found[1]}{self.field(found[2])}: ", value)
         if name == "kind":
             return self.or_own(f"kinds.{value}", value)
@@ -101,6 +105,13 @@ class Texts(texts.Texts):
         if name in _TIMES and (found := _TIME.fullmatch(value)) is not None:
             return f"{self.date(date.fromisoformat(found[1]))}{found[2]}"
         return self.reworded(value, "part")
+
+    def value(self, number: str | float) -> str:
+        """A number of a file as people write it: with two decimals, unless it is whole or has more."""
+        exact = Decimal(str(number))
+        return self.number(
+            exact, "," if exact == int(exact) or exact != round(exact, 2) else ",.2f"
+        )
 
     def record(self, path: str) -> str:
         """A record by its address at the platform, in words."""

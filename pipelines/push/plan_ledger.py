@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from operator import attrgetter
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from orderbridge.pipelines.ledger.keys import (
     body_hash,
@@ -69,6 +69,9 @@ _GONE: Final = """
         AND (r.attempts > 1 OR r.code <> '')
     JOIN plans p ON p.plan = r.plan AND p.host = ?
     WHERE o.plan = ? AND o.state = 'in_doubt' AND o.fields <> ''"""
+_ANSWERED: Final = f"""
+    SELECT p.plan_id, o.{", o.".join(LedgerRow._fields)} FROM operations o JOIN plans p USING (plan)
+    WHERE o.doubt_at IS NOT NULL AND o.words IN (?, ?) ORDER BY o.plan, o.id"""  # of a type
 _OF_DOUBT: Final = "state IN ('in_flight', 'in_doubt', 'conflict')"
 """As the index has it: other words would read all operations."""
 _UNSETTLED_GROUPS: Final = f"""
@@ -145,14 +148,27 @@ class PlanLedger:
         ).fetchall()
         return [cls(ledger, plan_id) for (plan_id,) in rows]
 
+    @classmethod
+    def named(cls, ledger: Ledger, name: str) -> Self | None:
+        """The plan whose id begins so; None where it is not exactly one."""
+        plans = ledger.connection.execute("SELECT plan_id FROM plans")
+        found = [plan_id for (plan_id,) in plans if plan_id.startswith(name)]
+        return cls(ledger, found[0]) if len(found) == 1 else None
+
+    @staticmethod
+    def answered(ledger: Ledger, arrived: str, given_up: str) -> dict[str, list[LedgerRow]]:
+        """By plan, the operations whose outcome a person has reported, in one of these words."""
+        found: dict[str, list[LedgerRow]] = defaultdict(list)
+        for plan_id, *values in ledger.connection.execute(_ANSWERED, [arrived, given_up]):
+            found[plan_id].append(_row(*values))
+        return found
+
     def rows(self, *states: State) -> Iterator[LedgerRow]:
         """The operations in these states, or all of them, in the order of the plan."""
         where = f" AND state IN ({', '.join('?' * len(states))})" if states else ""
         sql = f"SELECT {', '.join(LedgerRow._fields)} FROM operations WHERE plan = ?{where} ORDER BY id"
-        for number, method, path, fields, *rest in self.ledger.connection.execute(
-            sql, [self._plan, *states]
-        ):
-            yield LedgerRow(number, method, path, _split(fields), *rest)
+        for values in self.ledger.connection.execute(sql, [self._plan, *states]):
+            yield _row(*values)
 
     def unsettled_groups(self) -> list[UnsettledGroup]:
         """The operations in flight, in doubt or in conflict, by state and fields: there may be many."""
@@ -401,6 +417,10 @@ def _insert(ledger: Ledger, number: int, plan: Plan, at: float) -> None:
         operations(),
     )
     ledger.connection.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", claims)
+
+
+def _row(number: int, method: str, path: str, fields: str, *rest: Any) -> LedgerRow:  # noqa: ANN401 # columns
+    return LedgerRow(number, method, path, _split(fields), *rest)
 
 
 def _split(joined: str) -> tuple[str, ...]:

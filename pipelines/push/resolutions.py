@@ -17,7 +17,7 @@ from orderbridge.sources.words import format_time
 
 ABANDONED: Final = "given up: not known whether it arrived"
 _NEVER_SENT: Final = "given up before it was sent"
-_ARRIVED: Final = "a person reported that it arrived"
+ARRIVED: Final = "a person reported that it arrived"
 _ABSENT: Final = "a person reported that it did not arrive"
 
 
@@ -52,7 +52,7 @@ def answer_changes(
     changes: list[StateChange] = []
     for number in sorted(answers.landed):
         changes.append(
-            StateChange(number, "confirmed", words=_ARRIVED, values=values.get(number, {}))
+            StateChange(number, "confirmed", words=ARRIVED, values=values.get(number, {}))
         )
     for number in sorted(answers.not_landed):
         changes.append(StateChange(number, "planned", words=_ABSENT, clear=True))

@@ -7,6 +7,7 @@ of the file reads. Every column of a file can be answered, also one whose field 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from orderbridge.pipelines.questions.model import (
     AskedQuestion,
     Given,
     GivenAnswer,
+    KeptAnswer,
     answer_command,
     unknown_question,
 )
@@ -106,6 +108,7 @@ def asked_of(begun: BegunImport, question: FileQuestion) -> AskedQuestion:
         text=question.text,
         state="open" if answer is None else "answered",
         value=None if answer is None else answer.value,
+        answer=None if answer is None else _kept(answer),
         proposal=question.guess,
         choices=tuple(Choice(value, _MEANINGS.get(value, "")) for value in values),
         examples=[cell.strip()[:_SHOWN] for cell in question.samples[:_EXAMPLES]],
@@ -114,6 +117,10 @@ def asked_of(begun: BegunImport, question: FileQuestion) -> AskedQuestion:
         if question.topic == "column"
         else "",
     )
+
+
+def _kept(answer: GivenFileAnswer) -> KeptAnswer:
+    return KeptAnswer(answer.value, answer.by, datetime.fromisoformat(answer.at), answer.why)
 
 
 def _find(question: str) -> tuple[BegunImport, str]:

@@ -19,6 +19,7 @@ from orderbridge.pipelines.questions.model import (
     AskedQuestion,
     Given,
     GivenAnswer,
+    KeptAnswer,
     no_answer,
     refuse_limits,
 )
@@ -118,10 +119,14 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
         if one.value is None:
             changes[one.question] = None
             continue
-        value = _checked(setting, one.value)
         if setting.classes:
             earlier = stored.get(one.question)
-            value = merged_tables(str(earlier.value) if earlier is not None else "", value)
+            value = _merged(setting, one.value, "" if earlier is None else str(earlier.value))
+        else:
+            value = _checked(setting, one.value)
+        if not value:
+            changes[one.question] = None
+            continue
         choice = known.get(one.question, Evidence(one.question)).choice(value)
         changes[one.question] = _stored(value, choice, one.why, given)
     answered = answered_keys()
@@ -129,6 +134,24 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
         if change is None and key not in answered:
             raise no_answer(key)
     return changes
+
+
+def _merged(setting: Setting, given: str, earlier: str) -> str:
+    """A table with the rows that are given; one that is given without a class, `PAID=`, is withdrawn from it.
+
+    Raises:
+        UsageError: a class is none of the table, or a row that is withdrawn is not there.
+    """
+    rows = table_of(given)
+    withdrawn = {row.casefold() for row, decided in rows.items() if not decided}
+    known = {row.casefold() for row in table_of(earlier)}
+    if missing := withdrawn - known:
+        raise no_answer(f"{', '.join(sorted(missing))} of {setting.key}")
+    if len(withdrawn) < len(rows) or not rows:
+        left = {row: decided for row, decided in rows.items() if decided}
+        earlier = merged_tables(earlier, _checked(setting, table_text(left) if rows else given))
+    kept = table_of(earlier).items()
+    return table_text({row: of for row, of in kept if row.casefold() not in withdrawn})
 
 
 def _stored(value: str, choice: Choice, why: str, given: Given) -> StoredAnswer:
@@ -154,16 +177,29 @@ def _asked(one: Question, setting: Setting) -> AskedQuestion:
         holds_up=setting.holds_up,
         example=_example(setting, one),
         is_confirmable=one.is_confirmable,
+        answer=_kept(one.answer),
     )
 
 
-def without_evidence(setting: Setting) -> AskedQuestion:
-    """The question of a setting that no run has evidence about."""
+def _kept(answer: Answer | None) -> KeptAnswer | None:
+    """The answer of a person; None: nobody has given one."""
+    if answer is None or answer.is_own_assumption:
+        return None
+    return KeptAnswer(answer.value, answer.by, answer.at, answer.why)
+
+
+def without_evidence(setting: Setting, given: StoredAnswer | None = None) -> AskedQuestion:
+    """The question of a setting that no run has evidence about, with the answer that was given."""
+    answer = None
+    if given is not None:
+        answer = KeptAnswer(str(given.value), given.by, given.at, given.why)
     return AskedQuestion(
         id=setting.key,
         text=setting.asks,
-        state="open",
-        reason="no run has evidence about it yet",
+        state="open" if answer is None else "answered",
+        value=None if answer is None else answer.value,
+        answer=answer,
+        reason="no run has evidence about it yet" if answer is None else "",
         choices=[_with_meaning(setting, Choice(value)) for value in setting.choices],
         holds_up=setting.holds_up,
         example=_example(setting),

@@ -20,6 +20,16 @@ PRESSING: tuple[State, ...] = ("contradicted", "open", "assumed")
 """The states in which a question is asked, the most pressing first."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer that a person has given, who gave it, when and why, as far as that is kept."""
+
+    value: str
+    by: str = ""
+    at: datetime | None = None
+    why: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedQuestion:
     """A question as a person sees it.
@@ -40,6 +50,8 @@ class AskedQuestion:
         advice: why it matters.
         otherwise: when nothing is to be answered, and what to do then; empty where there is always an answer.
         note: what has to be said once it is answered, such as that a setting overrides the answer.
+        answer: that a person has given; None: nobody has.
+        is_final: its answer can be neither changed nor withdrawn.
     """
 
     id: str
@@ -57,6 +69,8 @@ class AskedQuestion:
     advice: str = ""
     otherwise: str = ""
     note: str = ""
+    answer: KeptAnswer | None = None
+    is_final: bool = False
 
     @property
     def has_unknown_rows(self) -> bool:

@@ -7,22 +7,25 @@ looked on the platform. Nothing is sent.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from orderbridge.pipelines.import_file.changes import PlannedChange, add_names
 from orderbridge.pipelines.ledger.model import LedgerRow
 from orderbridge.pipelines.ledger.numbers import operation_numbers
 from orderbridge.pipelines.ledger.store import Ledger
-from orderbridge.pipelines.plan.model import PlannedOperation
+from orderbridge.pipelines.plan.model import Plan, PlannedOperation
 from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
-from orderbridge.pipelines.push.resolutions import Answers
+from orderbridge.pipelines.push.resolutions import ABANDONED, ARRIVED, Answers
 from orderbridge.pipelines.push.settle import answer_writes
 from orderbridge.pipelines.questions.model import (
     AskedQuestion,
     Given,
     GivenAnswer,
+    KeptAnswer,
     answer_command,
     refuse_limits,
 )
@@ -36,6 +39,10 @@ _SINGLE_MAX: Final = 10
 """So many requests of a plan are asked one by one."""
 _ID_DIGITS: Final = 12
 _UNKNOWN: Final = ("in_doubt", "conflict")
+_FINAL: Final = "An answer about a request cannot be withdrawn: look on the platform first."
+_WAS_WRONG: Final = (
+    "This answer cannot be withdrawn. If it was wrong, correct the record on the platform."
+)
 _CHOICES: Final = (
     Choice("landed", "it took effect on the platform"),
     Choice("not_landed", "it did not: it can be sent again"),
@@ -48,13 +55,17 @@ class Writes:
 
     def is_about(self, question: str) -> bool:
         """See `QuestionKind`."""
-        return question.startswith(PREFIX)
+        return is_write(question)
 
     def asked(self) -> list[AskedQuestion]:
         """See `QuestionKind`."""
         with Ledger.open(ledger_path(), readonly=True) as ledger:
             plans = PlanLedger.all_unsettled(ledger)
-            return [asked for plan in plans for asked in _of_plan(plan)]
+            asked = [one for plan in plans for one in _of_plan(plan)]
+            for plan_id, rows in PlanLedger.answered(ledger, ARRIVED, ABANDONED).items():
+                folder = PlanLedger(ledger, plan_id).folder
+                asked += [_answered(_name(plan_id), row, folder) for row in rows[-_SINGLE_MAX:]]
+            return asked
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:
         """See `QuestionKind`."""
@@ -67,9 +78,24 @@ class Writes:
         return str(ledger_path())
 
 
+def is_write(question: str) -> bool:
+    """Whether the id of a question is one of this kind."""
+    return question.startswith(PREFIX)
+
+
+def plan_of(question: str) -> str:
+    """What the ids of all questions about a plan begin with, from one of them."""
+    return question.partition("/")[0]
+
+
+def _name(plan_id: str) -> str:
+    """What the ids of a plan's questions begin with."""
+    return f"{PREFIX}{plan_id[:_ID_DIGITS]}"
+
+
 def _of_plan(plan: PlanLedger) -> list[AskedQuestion]:
     rows = [*plan.rows(*_UNKNOWN)]
-    name = f"{PREFIX}{plan.plan_id[:_ID_DIGITS]}"
+    name = _name(plan.plan_id)
     if len(rows) <= _SINGLE_MAX:
         note = f"all {len(rows)} of this plan at once: {answer_command(name, _CHOICES[0].value)}"
         note = note if len(rows) > 1 else ""
@@ -85,17 +111,27 @@ def write_examples(question: str) -> list[str]:
     """What a request was about, or the first ones of a plan: the lines of the file, and the values that were sent."""
     name, _, numbers = question.removeprefix(PREFIX).partition("/")
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        for one in ledger.open_plans():
-            plan = intact_plan(one.plan_id, one.folder) if one.plan_id.startswith(name) else None
-            if plan is not None:
-                unknown = islice(PlanLedger(ledger, one.plan_id).rows(*_UNKNOWN), _SINGLE_MAX)
-                shown = operation_numbers(numbers) if numbers else {row.id for row in unknown}
-                file = Path(plan.manifest.input.path).name
-                return [_sent(operation, file) for operation in plan.operations(shown)]
-    return []
+        of_plan = PlanLedger.named(ledger, name)
+        if of_plan is None or (plan := intact_plan(of_plan.plan_id, of_plan.folder)) is None:
+            return []
+        unknown = islice(of_plan.rows(*_UNKNOWN), _SINGLE_MAX)
+        shown = operation_numbers(numbers) if numbers else {row.id for row in unknown}
+    operations = [*plan.operations(shown)]
+    names = _names(plan, operations)
+    file = Path(plan.manifest.input.path).name
+    return [_sent(one, file, names.get(one.id, ())) for one in operations]
 
 
-def _sent(operation: PlannedOperation, file: str) -> str:
+def _names(plan: Plan, operations: Sequence[PlannedOperation]) -> dict[int, Sequence[str]]:
+    """What people know the records by that requests update, by request; none where the file was changed since."""
+    if plan.manifest.changed_file() is not None:
+        return {}
+    changes = [PlannedChange(one.lines[0], one.path, []) for one in operations if one.lines]
+    add_names(plan, None, changes)
+    return {one.id: change.about for one, change in zip(operations, changes, strict=True)}
+
+
+def _sent(operation: PlannedOperation, file: str, names: Sequence[str]) -> str:
     """The values of a request, and where they are from; those in lists and objects are not shown."""
     lines = (
         f"{'line' if len(operation.lines) == 1 else 'lines'} {listed([*map(str, operation.lines)])}"
@@ -105,20 +141,41 @@ def _sent(operation: PlannedOperation, file: str) -> str:
         for name, value in operation.body.items()
         if isinstance(value, str | int | float)
     ]
-    return f"{lines} of {file}: {', '.join(values)}"
+    known_by = [" · ".join(names)] if names else []
+    return f"{lines} of {file}: {', '.join([*known_by, *values])}"
+
+
+def _request(row: LedgerRow) -> str:
+    fields = f" ({', '.join(row.fields)})" if row.fields else ""
+    return f"{row.method} {row.path}{fields}"
 
 
 def _words(row: LedgerRow) -> str:
-    fields = f" ({', '.join(row.fields)})" if row.fields else ""
     before, request, reason = row.words.partition(f"{row.method} {row.path}: ")
     words = reason if request else before
-    return f"{row.method} {row.path}{fields}: {words or 'no answer came'}"
+    return f"{_request(row)}: {words or 'no answer came'}"
+
+
+def _answered(plan: str, row: LedgerRow, folder: str) -> AskedQuestion:
+    """What a person has answered. A create that was given up can still be looked for."""
+    is_final = row.state != "abandoned" or row.method != "POST"
+    given = _CHOICES[0] if row.words == ARRIVED else _CHOICES[2]
+    return replace(
+        _asked(f"{plan}/{row.id}", _request(row), folder),
+        state="answered",
+        value=given.value,
+        answer=KeptAnswer(given.value),
+        choices=[one for one in _CHOICES if one is given or not is_final],
+        advice=_WAS_WRONG if is_final else "",
+        is_final=is_final,
+    )
 
 
 def _asked(question: str, reason: str, folder: str, note: str = "") -> AskedQuestion:
     return AskedQuestion(
         id=question,
         text="Did this request take effect on the platform? Look there, then answer.",
+        advice=_FINAL,
         state="open",
         reason=reason,
         choices=_CHOICES,

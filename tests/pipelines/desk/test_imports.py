@@ -656,6 +656,57 @@ def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bri
     assert "unknown outcome" not in desk.get("/").text
 
 
+def lost_article(desk: Browser, project: Bridge) -> tuple[str, list[str]]:
+    """A file with an article whose two requests got no answer: the path of its import, and the questions."""
+    content = b"Codigo;Articulo;productId;variantId;precio\r\nA-104;Pina en almibar;1;1001;2,30\r\n"
+    path = drop(desk, content, "articulos.csv", "variants")
+    columns = columns_of(seen_at_its_end(desk, path))
+    desk.post(f"{path}/columns", **{name: field or "ignore" for name, field in columns.items()})
+    page = seen_at_its_end(desk, path)
+    project.platform.set_faults({"lost_answer": 1.0})
+    page = send(desk, path, page)
+    project.platform.set_faults({})
+    return path, sorted(set(re.findall(r"write:[0-9a-f]+/[0-9]+", page)))
+
+
+@pytest.mark.parametrize("answers_on_a_page", [True, False])
+def test_what_became_of_a_request_is_asked_once_wherever_it_is_answered(
+    project: Bridge, answers_on_a_page: bool
+) -> None:
+    with serving(project.folder, language="es") as desk:
+        desk.enter()
+        path, (code, price) = lost_article(desk, project)
+        shown = "línea 2 de articulos.csv: A-104 · Pina en almibar, precio: 2,30"
+        assert shown in desk.get(path).text
+        page = desk.get("/question", params={"id": price}).text
+        assert shown in page
+        assert "no se puede retirar" in page
+        if answers_on_a_page:
+            assert desk.post("/question", id=price, value="landed").status_code == 303
+            page = desk.get(path).text
+            assert (f"answer:{code}" in page, f"answer:{price}" in page) == (True, False)
+            assert desk.post("/question", id=code, value="landed").status_code == 303
+        else:
+            for question in (code, price):
+                assert project.command("answer", question, "landed").code == 0
+            page = desk.get(path).text
+            assert f"answer:{price}" not in page
+            assert "Ya se ha respondido" in page
+            late = desk.post(f"{path}/answers", **{f"answer:{price}": "abandon"})
+            assert "Ya se ha respondido" in late.text
+            assert desk.post(f"{path}/check").status_code == 303
+        page = seen_at_its_end(desk, path)
+        assert ">enviada<" in page
+        assert "write:" not in page
+        listed = desk.get("/questions").text
+        assert "Llegó a la plataforma" in listed[listed.index("Respondidas antes: ") :]
+        page = desk.get("/question", params={"id": price}).text
+        assert shown in page
+        assert "Llegó a la plataforma" in page
+        assert 'name="value"' not in page, "no other answer is possible"
+        assert 'name="withdraw"' not in page
+
+
 def test_an_import_of_which_nothing_was_left_to_send_says_so_and_can_be_forgotten(
     desk: Browser, project: Bridge
 ) -> None:

@@ -313,6 +313,37 @@ def test_each_status_of_a_table_gets_a_class_and_all_are_one_answer(shop_desk: B
     assert answers.count("=sale") == len(statuses) - 1
 
 
+def test_the_answer_for_one_value_of_a_table_is_taken_back(shop_desk: Browser) -> None:
+    question = "reconcile.order_statuses"
+    page = shop_desk.get("/question", params={"id": question}).text
+    first, second, *_ = re.findall(r'<select name="(value:[^"]+)"', page)
+    shop_desk.post("/question", id=question, **{first: "test", second: "test"})
+    page = shop_desk.get("/question", params={"id": question}).text
+    assert page.count('<option value="withdraw">') == 2
+    shop_desk.post("/question", id=question, **{first: "withdraw", second: "test"})
+    page = shop_desk.get("/question", params={"id": question}).text
+    assert page.count('<option value="withdraw">') == 1
+    assert page.count('<option value="test" selected>') == 1
+    shop_desk.post("/question", id=question, **{second: "withdraw"})
+    assert question not in (shop_desk.folder / ".dlt" / "answers.toml").read_text()
+
+
+def test_an_answer_is_on_its_page_with_its_reason_and_can_be_taken_back(
+    shop_desk: Browser,
+) -> None:
+    question = "reconcile.country"
+    assert shop_desk.post("/question", id=question, other="PT", why="in Porto").status_code == 303
+    page = shop_desk.get("/question", params={"id": question}).text
+    assert "Answered: <b>PT</b>" in page
+    assert "Why: <bdi>in Porto</bdi>" in page
+    assert 'name="value" value="PT" checked' in page
+    assert 'name="why" value="in Porto"' in page
+    taken_back = shop_desk.post("/question", id=question, withdraw="1")
+    listed = shop_desk.get(taken_back.headers["location"].removeprefix(shop_desk.base)).text
+    assert "Withdrawn: " in listed
+    assert "Answered: " not in listed
+
+
 def test_a_status_that_is_not_known_is_a_row_without_a_class() -> None:
     asked = AskedQuestion(
         id="reconcile.order_statuses",
