@@ -13,6 +13,7 @@ from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
 from orderbridge.pipelines.desk.imports import (
     DeskImport,
     ImportRow,
+    State,
     busy_now,
     corrections,
     find_import,
@@ -45,6 +46,8 @@ from orderbridge.sources.settings.setting import SETTINGS
 _COLUMN_TOPIC: Final = "column"
 _UNKNOWN: Final = "unknown"
 """What a setting is whose question nobody has answered: no answer."""
+_INCREMENT: Final = "increment"
+"""What a setting is under which a file has to have changes."""
 _WAITING: Final = ("asking", "planned")
 
 
@@ -157,7 +160,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         plan=plan_page(document, texts, lines_of(corrected)),
         questions=_questions(document, texts),
         is_answered=has_all_answers(document),
-        undecided=_undecided(document, texts) if one.state == "planned" else (),
+        undecided=_undecided(one.state, document, texts),
         other_kind=_other_kind(one, [str(column["name"]) for column in columns]),
         passwords=_passwords(document, texts) if one.is_removable else None,
         corrections=[_corrected_lines(each, texts) for each in corrected],
@@ -275,13 +278,19 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
     )
 
 
-def _undecided(document: Document, texts: Texts) -> list[Asked]:
-    """Questions about the fields of a file that the platform may add to what it has."""
+def _undecided(state: State, document: Document, texts: Texts) -> list[Asked]:
+    """Questions about the fields of a file that the platform may add to what it has.
+
+    Those that are not answered; and where a file cannot be sent, those whose answer may be why.
+    """
+    asked = {"planned": _UNKNOWN, "failed": _INCREMENT}.get(state)
     columns = document.get("columns") or ()
     filled = {path for column in columns for path in column["fields"]}
-    semantics = legacy_settings().semantics
-    open_fields = [name for name in semantics if name in filled and semantics[name] == _UNKNOWN]
-    return [_asked_setting(f"sources.legacy.{name}_semantics", texts) for name in open_fields]
+    return [
+        _asked_setting(f"sources.legacy.{name}_semantics", value, texts)
+        for name, value in legacy_settings().semantics.items()
+        if name in filled and value == asked
+    ]
 
 
 def _passwords(document: Document, texts: Texts) -> Asked | None:
@@ -298,11 +307,16 @@ def _passwords(document: Document, texts: Texts) -> Asked | None:
     return Asked(question, text, reason="", examples=(), choices=choices, is_here=True)
 
 
-def _asked_setting(key: str, texts: Texts) -> Asked:
+def _asked_setting(key: str, value: str, texts: Texts) -> Asked:
     """The question of a setting, with what each answer means: that nothing is known is none."""
     question = without_evidence(SETTINGS[key])
     choices = [
-        ChoiceRow(choice.value, answer_label(key, choice.value, texts), choice.evidence.split("; "))
+        ChoiceRow(
+            choice.value,
+            answer_label(key, choice.value, texts),
+            choice.evidence.split("; "),
+            is_checked=choice.value == value,
+        )
         for choice in question.choices
         if choice.value != _UNKNOWN
     ]

@@ -632,6 +632,15 @@ def test_what_the_platform_does_with_a_stock_is_asked_before_it_is_sent(project:
         assert "Enviar una línea" in page
         question = desk.get("/question", params={"id": key}).text
         assert "desde el próximo archivo" in question
+        # where the platform adds, the file needs changes: the page offers to change the answer
+        added = desk.post("/question", id=key, value="increment")
+        assert added.status_code == 303
+        desk.post(f"{path}/check")
+        page = seen_at_its_end(desk, path)
+        assert "is not marked as changes" in page
+        assert 'value="increment" checked' in page
+        desk.post(f"{path}/answers", **{f"answer:{key}": "set"})
+        assert "Enviar una línea" in seen_at_its_end(desk, path)
 
 
 def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bridge) -> None:
