@@ -74,7 +74,8 @@ def update_push_log(
     for what, value, plan_id, *at in observed:
         for seconds in at:
             seen.append(ops.Seen(what, value, plan_id, datetime.fromtimestamp(seconds, UTC)))
-    ops.record_seen(build, seen)
+    # a plan may have been resumed after a later one was pushed
+    ops.record_seen(build, sorted(seen, key=lambda one: one.at))
     return None
 
 
