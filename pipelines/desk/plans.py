@@ -23,6 +23,8 @@ _SENT: Final = ("create", "patch")
 _CORRECTABLE: Final = ("rejected",)
 _ASKED: Final = ("in_doubt",)
 """Outcomes that the page asks about: their next step is not repeated for each line."""
+_MONEY: Final = ("price",)
+"""Fields that are shown with two decimals, whole numbers too."""
 _PART: Final = "; "
 _ON_THE_PAGE: Final = ("again", "wait", "correct", "compare", "answer", "answer_one")
 """Next steps for which the page has a button or a table."""
@@ -289,7 +291,12 @@ def _row_words(reason: Document, row: Document, texts: Texts) -> str:
 
 
 def _problem_words(code: object, words: object, texts: Texts) -> str:
-    return texts.without_requests(problems_in(texts, str(code), str(words)))
+    """The words of a problem by its code; of a line that only differs, part by part."""
+    text = str(words)
+    own = problems_in(texts, str(code), text)
+    if own == text:
+        own = _PART.join(texts.reworded(part, "reason", "note") for part in text.split(_PART))
+    return texts.without_requests(own)
 
 
 def _correction(line: int, problems: Sequence[_Problem], columns: Sequence[str]) -> Correction:
@@ -352,10 +359,13 @@ def _changes(rows: Sequence[Document], texts: Texts) -> Iterator[Change]:
 
 
 def _value(value: Document, texts: Texts) -> Value:
+    old, new = value.get("old"), value.get("new")
+    if value["field"] in _MONEY:
+        old, new = (float(one) if isinstance(one, int) else one for one in (old, new))
     return Value(
         texts.field(str(value["field"])),
-        _text(value.get("old"), texts),
-        _text(value.get("new"), texts),
+        _text(old, texts),
+        _text(new, texts),
         texts.or_own(f"how.{value.get('how')}", ""),
     )
 
@@ -420,7 +430,11 @@ def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
         code = f"suspicious.{one['code']}"
         field = texts.field(str(one["field"]))
         words = texts.or_own(code, str(one["words"]), field=field)
-        yield f"{texts.or_own(f'page.{code}', words, field=field)} ({one['lines']})"
+        shown = texts.or_own(f"page.{code}", words, field=field)
+        first = [*map(str, one["first"])]
+        more = " …" if one["lines"] > len(first) else ""
+        lines = texts("correct.lines", count=one["lines"], lines=f"{', '.join(first)}{more}")
+        yield f"{shown}: {lines}"
 
 
 def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | None:

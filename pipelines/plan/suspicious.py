@@ -71,11 +71,16 @@ _MISTYPED: Final = (
     r"""|@(?:gmial|gmai|gamil|gnail|gmal|hotmial|hotmai|hotnail|hormail|outlok|outloo|yaho)\."""
     r"""|@(?:gmail|hotmail|outlook|yahoo|icloud)\.(?:co|cm|om)"$"""
 )
+_FEW_DIGITS: Final = r'^"(?:[^\pN"]*\pN){1,5}[^\pN"]*"$'
+"""A phone with fewer digits than those of any customer have."""
 _CHECKS: Final[Mapping[str, tuple[tuple[str, _Check], ...]]] = {
     "price": (("not_positive", lambda texts: pc.less_equal(_numbers(texts), 0.0)),),
     "stock": (("negative", lambda texts: pc.less(_numbers(texts), 0.0)),),
     "email": (("not_an_address", _is_no_address), ("address_mistyped", _is_mistyped)),
-    "phone": (("no_digits", lambda texts: pc.match_substring_regex(texts, r'^"[^\pN"]+"$')),),
+    "phone": (
+        ("no_digits", lambda texts: pc.match_substring_regex(texts, r'^"[^\pN"]+"$')),
+        ("few_digits", lambda texts: pc.match_substring_regex(texts, _FEW_DIGITS)),
+    ),
     "documents": (("document_number_missing", _lacks_number),),
 }
 """Codes and checks by field."""

@@ -162,7 +162,7 @@ def test_reasons_keep_their_values_and_what_is_unknown_stays_as_it_is() -> None:
     )
     spanish = problems_in(SPANISH, f"{CONFLICTING_LINES} | not_an_address", words)
     assert spanish.startswith(
-        "la línea 61 tiene Código igual, pero Teléfono distinto | Correo «x»: el correo no"
+        "comparte Código con la línea 61, que tiene otros datos en: Teléfono | Correo «x»: el correo no"
     )
     for code, text in DAMAGED.items():
         assert problem_in(SPANISH, code, f"Nombre «Pe?a»: {text}: {_ADVICE}").startswith(

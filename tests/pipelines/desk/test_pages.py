@@ -502,11 +502,40 @@ def test_numbers_and_dates_are_in_the_notation_of_the_language(kept: str, shown:
     assert Texts("es").known(kept) == shown
 
 
+def test_customers_that_differ_there_are_one_reason_in_words_of_the_page() -> None:
+    words = "phone 961 on the platform, 96 99 in the file; lastName Gil on the platform, Gal in the file"
+    of_line = {"outcome": "exists_differs", "field": "", "code": "exists_differs", "lines": 1}
+    reasons = [
+        {**of_line, "words": words, "rows": [{"line": line, "words": words, "message": ""}]}
+        for line in (2, 3)
+    ]
+    suspicious = [
+        {"field": "phone", "code": "few_digits", "words": "?", "lines": 7, "first": [4, 9]}
+    ]
+    notes = [
+        "price lists 1, 2 were not checked: price_lists: never read (orderbridge pull price_lists)"
+    ]
+    plan = plan_page(
+        {"changes": {"reasons": reasons, "notes": notes}, "plan": {"suspicious": suspicious}},
+        Texts("es"),
+    )
+    (reason,) = plan.reasons
+    assert (reason.lines, reason.words) == (
+        2,
+        "la plataforma tiene otros valores: se cambian allí, a mano",
+    )
+    shown = "teléfono: 961 en la plataforma, 96 99 en el archivo; apellidos: Gil en la plataforma, Gal en el archivo"
+    assert reason.rows == [(2, shown), (3, shown)]
+    assert [*plan.suspicious] == ["teléfono tiene menos de seis cifras: líneas 4, 9 …"]
+    (note,) = plan.notes
+    assert "Leer las listas ahora" in note
+
+
 def test_values_of_a_plan_are_in_the_notation_of_the_language() -> None:
     values = [{"field": "price", "new": new, "old": None, "how": ""} for new in (1234.5, 0.125, 7)]
     change = {"line": 2, "record": "products/1/variants/2", "about": [], "values": values}
     plan = plan_page({"changes": {"changes": [change]}}, Texts("es"))
-    assert [value.new for value in plan.changes[0].values] == ["1.234,50", "0,125", "7"]
+    assert [value.new for value in plan.changes[0].values] == ["1.234,50", "0,125", "7,00"]
 
 
 def test_reasons_for_an_answer_are_in_the_language_of_the_page_or_marked_english() -> None:
