@@ -191,6 +191,7 @@ def _agreement(plan: Plan) -> dict[str, Any]:
     left, doubts = operations_left(plan)
     return {
         "operations": left,
+        "planned": manifest.operations,
         "doubts": doubts,
         "messages": min(manifest.messages, left),
         "passwords": plan.made_passwords,

@@ -12,6 +12,7 @@ from typing import Final
 
 from orderbridge.pipelines.desk.imports import DeskImport
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.import_file.mappings import may_be_passwords
 from orderbridge.pipelines.import_file.reading import (
     FileReading,
     ReadColumn,
@@ -22,7 +23,7 @@ from orderbridge.pipelines.import_file.reading import (
 from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.plan.wording import problem_in
 from orderbridge.sources.files import DetectedFormat
-from orderbridge.sources.kinds import PASSWORD
+from orderbridge.sources.kinds import PASSWORD, KindName
 
 IGNORE: Final = "ignore"
 KEEP: Final = ""
@@ -41,6 +42,7 @@ class ColumnRow:
         chosen: the field that is chosen in the list; empty: none yet, or several.
         paths: all fields that it fills.
         may_be: the field that its name means, and its cells speak against; empty: there is none.
+        is_hidden: its cells may be passwords, which no page shows.
     """
 
     name: str
@@ -51,6 +53,7 @@ class ColumnRow:
     samples: Sequence[SampleCell]
     rivals: Sequence[str]
     may_be: str
+    is_hidden: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def columns_page(one: DeskImport, texts: Texts) -> ColumnsPage:
     found = open_input_table(one.file, one.read_options, None).format
     reading = read_columns(one.kind, one.file, one.read_options, one.lookups)
     numbers = frozenset(field.path for field in reading.fields if field.type == "number")
-    rows = [_row(column, numbers, texts) for column in reading.columns]
+    rows = [_row(column, one.kind, numbers, texts) for column in reading.columns]
     rows.sort(key=lambda row: row.state != "asked")
     return ColumnsPage(
         rows=rows,
@@ -137,6 +140,11 @@ def column_answers(reading: FileReading, chosen: Mapping[str, str]) -> dict[str,
     return answers
 
 
+def without_rest(chosen: Mapping[str, str]) -> dict[str, str]:
+    """The fields that were chosen, where the columns without one are not sent."""
+    return {question: choice or IGNORE for question, choice in chosen.items()}
+
+
 def changed_columns(reading: FileReading, chosen: Mapping[str, str]) -> dict[str, str]:
     """The fields that a person has changed, by question: what the page proposes is no choice yet."""
     changed: dict[str, str] = {}
@@ -175,7 +183,7 @@ def _shown(column: ReadColumn) -> str:
     return (column.guess or KEEP) if column.state == "asked" else _current(column)
 
 
-def _row(column: ReadColumn, numbers: frozenset[str], texts: Texts) -> ColumnRow:
+def _row(column: ReadColumn, kind: KindName, numbers: frozenset[str], texts: Texts) -> ColumnRow:
     """A column; `numbers` are the fields of numbers with decimals."""
     is_number = not numbers.isdisjoint(column.fields)
     return ColumnRow(
@@ -191,6 +199,7 @@ def _row(column: ReadColumn, numbers: frozenset[str], texts: Texts) -> ColumnRow
         ][:_SAMPLES],
         rivals=column.rivals,
         may_be=texts.field(column.may_be) if column.may_be else "",
+        is_hidden=may_be_passwords(kind, column.name) or PASSWORD in column.fields,
     )
 
 

@@ -6,8 +6,9 @@ In: what `status` and `questions` show, and the commands that the desk has start
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ from orderbridge.pipelines.desk.imports import (
     BegunRow,
     DeskImport,
     ImportRow,
+    asked_elsewhere,
     begun_rows,
     import_of_plan,
     import_rows,
@@ -37,6 +39,8 @@ from orderbridge.transforms.rules import find_rule
 
 _OLD_H: Final = 36.0
 """Hours after which the age of a list is marked: more than a night was missed."""
+_NEWS_S: Final = 900.0
+"""Seconds for which the first page says that a run has ended."""
 _SHOWN: Final = 5
 _PUBLISHED: Final = (ExitCode.DONE, ExitCode.REJECTED, ExitCode.FINDINGS, ExitCode.COVERAGE)
 _ANSWERS: Final = ("answer", "answer_one")
@@ -152,10 +156,11 @@ def home(texts: Texts) -> Home:
         page.next = Link(texts("home.next.init"), command=f"orderbridge {command}")
         if _is_new():
             return page
-    page.progress = progress_of(run_job(), texts)
+    page.progress = _progress(texts)
     page.imports = [row for row in import_rows(texts) if not row.is_done]
     page.begun = begun_rows(texts)
     asked = asked_questions()
+    asked_here = asked_elsewhere(asked)
     try:
         status = read_status(asked=asked)
     except UsageError as error:
@@ -163,10 +168,17 @@ def home(texts: Texts) -> Home:
         page.error = "" if _is_new() else str(error)
     else:
         _add_status(page, status, texts)
-    page.questions = question_rows(asked[:_SHOWN], texts)
-    page.question_count = len(asked)
+    page.questions = question_rows(asked_here[:_SHOWN], texts)
+    page.question_count = len(asked_here)
     page.next = page.next or _next(page, texts)
     return page
+
+
+def _progress(texts: Texts) -> Progress:
+    """How far the run of the desk is, or how it ended. One that ended long ago is among the last runs alone."""
+    progress = progress_of(run_job(), texts)
+    is_news = progress.is_running or time.time() - run_job().written_at < _NEWS_S
+    return progress if is_news else Progress()
 
 
 def _is_new() -> bool:
@@ -327,8 +339,10 @@ def _next(page: Home, texts: Texts) -> Link | None:
     """
     if page.progress.is_running or page.running:
         return None
-    if any(row.is_unknown for row in page.unknown):
-        return Link(texts("home.next.unknown"), href="/questions")
+    unknown = next((row for row in page.unknown if row.is_unknown and row.steps), None)
+    if unknown is not None:
+        step = unknown.steps[0]
+        return replace(step, text=texts("home.next.unknown")) if step.href else step
     if page.nights and not page.nights[0].is_good:
         return Link(texts("home.next.failed"))
     waiting = next((row for row in page.imports if row.waits), None)

@@ -31,9 +31,10 @@ from orderbridge.pipelines.desk.plans import (
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
 from orderbridge.pipelines.desk.texts import Texts
-from orderbridge.pipelines.import_file.asking import PASSWORDS, PREFIX
+from orderbridge.pipelines.import_file.asking import NO, PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
 from orderbridge.pipelines.plan.model import PASSWORD_SOURCES
+from orderbridge.pipelines.questions.imports import answer_to
 from orderbridge.pipelines.questions.meanings import without_evidence
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.writes import Writes, is_write, plan_of, write_examples
@@ -129,6 +130,7 @@ class ColumnsView:
         error: why its file cannot be read, in English.
         read_as: what was chosen of how it is read.
         has_earlier_lookups: the lookups are those of an earlier import.
+        declined: the question whether ids are taken from them, where a person has said no; empty otherwise.
         other_kind: the kind that the columns look like, if it is another one.
         is_text: an encoding and a delimiter can be chosen.
         needs_ids: its lines change records, which are named by ids of the platform.
@@ -142,6 +144,7 @@ class ColumnsView:
     other_kind: KindName | None
     lookups: Sequence[str]
     has_earlier_lookups: bool
+    declined: str
     error: str
     is_removable: bool
     is_correction: bool
@@ -261,6 +264,7 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         missing = [field for field in page.missing if field.path not in chosen.values()]
         page = replace(page, rows=rows, missing=missing)
     needs_ids = KINDS[one.kind].is_update
+    question = one.lookup_question
     is_lacking = page is not None and bool(page.missing)
     return ColumnsView(
         row=import_row(one, texts),
@@ -269,6 +273,7 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         is_text=bool(page.encoding) if page is not None else one.file.suffix.lower() != ".xlsx",
         other_kind=_other_kind(one, [column.name for column in page.rows] if page else []),
         lookups=[path.name for path in one.lookups],
+        declined=question if one.lookups and answer_to(question) == NO else "",
         has_earlier_lookups=bool(one.lookups) and one.lookups == one.earlier_lookups,
         error=error,
         is_removable=one.is_removable,

@@ -27,6 +27,7 @@ from orderbridge.pipelines.desk.columns import (
     changed_columns,
     column_answers,
     columns_of_one_field,
+    without_rest,
 )
 from orderbridge.pipelines.desk.corrections import corrected_rows, workbook_of
 from orderbridge.pipelines.desk.folder import has_settings
@@ -57,10 +58,10 @@ from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.plans import corrections_of
 from orderbridge.pipelines.desk.progress import progress_of
-from orderbridge.pipelines.import_file.asking import PASSWORDS, PREFIX
+from orderbridge.pipelines.import_file.asking import NO, PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.reading import FileReading, read_columns
 from orderbridge.pipelines.plan.model import MAPPING_FILE
-from orderbridge.pipelines.questions.imports import is_asked
+from orderbridge.pipelines.questions.imports import answer_to, is_asked
 from orderbridge.pipelines.questions.writes import is_write
 from orderbridge.sources.disk import write_private
 from orderbridge.sources.kinds import KindName
@@ -94,6 +95,7 @@ class ImportRoutes:
             Route("/import/{name}/columns", self.answer_columns, methods=["POST"]),
             Route("/import/{name}/answers", self.answer_import, methods=["POST"]),
             Route("/import/{name}/lookup", self.add_lookup, methods=["POST"]),
+            Route("/import/{name}/lookup/remove", self.leave_out_lookup, methods=["POST"]),
             Route("/import/{name}/check", self.check_import, methods=["POST"]),
             Route("/import/{name}/send", self.send_import, methods=["POST"]),
             Route("/import/{name}/correct", self.correct_import, methods=["POST"]),
@@ -207,6 +209,8 @@ class ImportRoutes:
         """Answers for the columns whose field was chosen, then looks at the file."""
         one = self._import(request)
         chosen = _chosen_fields(request)
+        if field(request.state.form, "rest"):
+            chosen = without_rest(chosen)
         reading = self._reading(one)
         refused = self._keep_columns(one, reading, chosen, column_answers(reading, chosen))
         if refused is not None:
@@ -265,6 +269,9 @@ class ImportRoutes:
         unknown = {each.id for each in unknown_writes(one.result)}
         if any(is_write(name) and name not in unknown for name in answers):
             return self._import_page(one, self._texts("import.answered"))
+        refused = self._keep_changed_columns(one, request)  # the page of columns asks, too
+        if refused is not None:
+            return refused
         error = self._give(one, _still_asked(one, answers))
         if error:
             return self._import_page(one, error)
@@ -298,8 +305,22 @@ class ImportRoutes:
         if refused is not None:
             return refused
         keep_file(one.lookups_folder, file.filename or "", file.file)
+        if answer_to(one.lookup_question) == NO:  # of another file
+            run_short(["answer", "--withdraw", "--", one.lookup_question])
         self._start(one)
         return self._pages.see(f"/import/{one.name}")
+
+    def leave_out_lookup(self, request: Request) -> Response:
+        """Takes a second file away again, with what was answered about it."""
+        one = self._import(request)
+        refused = self._keep_changed_columns(one, request)
+        if refused is not None:
+            return refused
+        if answer_to(one.lookup_question) is not None:
+            run_short(["answer", "--withdraw", "--", one.lookup_question])
+        one.leave_out_lookup(field(request.state.form, "file_name"))
+        self._start(one)
+        return self._pages.see(f"/import/{one.name}?step=columns")
 
     def check_import(self, request: Request) -> Response:
         """Looks at the file again, and sends nothing."""

@@ -24,9 +24,10 @@ from orderbridge.pipelines.desk.folder import desk_folder, run_job
 from orderbridge.pipelines.desk.jobs import Job
 from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
-from orderbridge.pipelines.import_file.asking import BegunImport, begun_imports
+from orderbridge.pipelines.import_file.asking import LOOKUP, PREFIX, BegunImport, begun_imports
 from orderbridge.pipelines.ledger.lock import ledger_lock_file
 from orderbridge.pipelines.plan.model import MANIFEST_FILE
+from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.warehouse.lock import lock_holder
 from orderbridge.sources.disk import create_private, disk_errors, private_folder, write_private
 from orderbridge.sources.errors import ExitCode
@@ -116,6 +117,20 @@ class DeskImport:
         """The files of the earlier import; none where that is gone."""
         earlier = DeskImport(self.root)._options.get("lookups_of", "")
         return [*_files(desk_folder() / str(earlier) / "lookups")] if earlier else []
+
+    def leave_out_lookup(self, name: str) -> None:
+        """Takes a further file away again: one that was added to it, or those of an earlier import."""
+        with disk_errors(self.lookups_folder, _HINT):
+            for path in _files(self.lookups_folder):
+                if path.name == name:
+                    path.unlink()
+        if name in [path.name for path in self.earlier_lookups]:
+            DeskImport(self.root).choose(lookups_of="")
+
+    @property
+    def lookup_question(self) -> str:
+        """The question whether ids are taken from such a file."""
+        return f"{PREFIX}{self.result.get('import_id')}/{LOOKUP}"
 
     @property
     def read_options(self) -> ReadOptions:
@@ -351,6 +366,14 @@ def begun_elsewhere() -> list[BegunImport]:
     return [
         one for one in begun_imports() if own not in Path(one.file).parents and not one.has_ended
     ]
+
+
+def asked_elsewhere(asked: Iterable[AskedQuestion]) -> list[AskedQuestion]:
+    """The questions but those about files of the desk, which the pages of their imports ask."""
+    own = desk_folder().absolute()
+    begun = [one for one in begun_imports() if own in Path(one.file).parents]
+    of_files = tuple(one.question("") for one in begun)
+    return [one for one in asked if not one.id.startswith(of_files)]
 
 
 def begun_rows(texts: Texts) -> list[BegunRow]:

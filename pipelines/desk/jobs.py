@@ -56,6 +56,13 @@ class Job:
         """Whether there was one."""
         return self.log.exists()
 
+    @property
+    def written_at(self) -> float:
+        """When it last reported something, epoch seconds; 0 if there was none."""
+        with suppress(OSError):
+            return max(self.log.stat().st_mtime, self.result.stat().st_mtime)
+        return 0.0
+
     def events(self) -> list[Event]:
         """The events so far."""
         return _objects(self.log)

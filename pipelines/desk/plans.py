@@ -133,19 +133,26 @@ class Agreement:
 
     Attributes:
         operations: the number to type for production.
-        lines: of the file that they are made of.
+        planned: with those that have ended before.
+        lines: of the file that they are made of; 0 where that is not known.
         messages: mails that the platform would send to customers.
         passwords: how they get the passwords that are made: `mail`, `file`; empty: none are made.
         doubts: requests with an unknown outcome that may be sent again.
     """
 
     operations: int
+    planned: int
     lines: int
     is_production: bool
     host: str
     messages: int
     passwords: str
     doubts: int
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether some of its requests have ended before."""
+        return self.operations < self.planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +249,10 @@ def corrections_of(
     further = 0
     for reason in reasons:
         wrong = {columns_of.get(path, "") for path in str(reason["field"] or "").split("; ")}
+        if wrong.isdisjoint(
+            columns
+        ):  # what a second file would fill: the words begin with the column of the code
+            wrong = {str(reason["words"]).partition(": ")[0]}
         further += reason["lines"] - len(reason["rows"])
         for row in reason["rows"]:
             if row.get("cells") and row["line"] not in corrected:
@@ -440,9 +451,12 @@ def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
 def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | None:
     if one is None:
         return None
+    operations = one["operations"]
+    planned = one.get("planned", operations)
     return Agreement(
-        operations=one["operations"],
-        lines=_lines_to_send(counts),
+        operations=operations,
+        planned=planned,
+        lines=_lines_to_send(counts) if operations == planned else 0,
         is_production=one["environment"] == "production",
         host=str(one["host"]),
         messages=one.get("messages") or 0,

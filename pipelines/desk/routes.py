@@ -31,7 +31,7 @@ from orderbridge.pipelines.desk.forms import field
 from orderbridge.pipelines.desk.home import home
 from orderbridge.pipelines.desk.import_page import has_all_answers
 from orderbridge.pipelines.desk.import_routes import ImportRoutes
-from orderbridge.pipelines.desk.imports import imports
+from orderbridge.pipelines.desk.imports import asked_elsewhere, import_rows, imports
 from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.progress import progress_of
@@ -125,11 +125,12 @@ class Desk:
 
     def questions(self, request: Request) -> Response:
         """What is asked, the most pressing first, then what was answered."""
-        asked = asked_questions(with_answered=True)
+        asked = asked_elsewhere(asked_questions(with_answered=True))
         rows = question_rows(asked, self._texts)
         return self._pages.page(
             "questions",
             groups=question_groups([row for row in rows if row.state != "answered"]),
+            files=[row for row in import_rows(self._texts) if row.state == "asking"],
             answered=[row for row in rows if row.state == "answered"],
             done=self._text_of(rows, request.query_params.get("done", "")),
             is_withdrawn="withdrawn" in request.query_params,

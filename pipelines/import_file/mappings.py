@@ -272,9 +272,14 @@ def column_questions(
     return questions
 
 
+def may_be_passwords(kind: str, name: str) -> bool:
+    """Whether the cells of a column are not shown, by its name."""
+    return KINDS[kind].has_login and PASSWORD_NAME.search(name) is not None
+
+
 def shown_cells(kind: str, name: str, cells: Sequence[str]) -> tuple[str, ...]:
     """The first different cells of a column; none of one that may hold passwords."""
-    if KINDS[kind].has_login and PASSWORD_NAME.search(name):
+    if may_be_passwords(kind, name):
         return ()
     return tuple(dict.fromkeys(cell for cell in cells if cell.strip()))[:_SAMPLES]
 

@@ -99,6 +99,15 @@ def is_asked(question: str) -> bool:
     return True
 
 
+def answer_to(question: str) -> str | None:
+    """The answer that a question about a file has now; None: none, or it is not asked any more."""
+    if not is_asked(question):
+        return None
+    begun, key = _find(question)
+    answer = begun.answers.get(key)
+    return answer.value if answer is not None else None
+
+
 def asked_of(begun: BegunImport, question: FileQuestion) -> AskedQuestion:
     """A question about a file as a person sees it."""
     answer = begun.answers.get(question.key)

@@ -20,6 +20,8 @@ from urllib.parse import unquote
 import pytest
 
 from orderbridge.pipelines.desk.imports import DeskImport, safe_name
+from orderbridge.pipelines.desk.plans import plan_page
+from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.warehouse.lock import run_lock
 from orderbridge.sources.disk import write_private
@@ -305,6 +307,10 @@ def test_leaving_at_any_step_and_coming_back_goes_on_there(desk: Browser, projec
     seen_at_its_end(desk, path)
     home = desk.get("/").text
     assert "needs an answer" in home
+    assert "Nothing is asked" in home, "it is asked on the page of the file"
+    listed = desk.get("/questions").text
+    assert f'<a href="{desk.base}{path}"><bdi>clientes.csv</bdi></a>' in listed
+    assert "/question?id=import" not in listed
     assert f'href="{desk.base}{path}"' in home
     with serving(project.folder) as other:  # another desk, after this one
         other.enter()
@@ -387,7 +393,7 @@ def test_how_a_file_is_read_can_be_changed_and_is_kept(desk: Browser, project: B
     seen_at_its_end(desk, path)
     page = desk.get(f"{path}?step=columns").text
     assert "<bdi>Peña</bdi>" in page
-    assert "<option selected>cp850</option>" in page
+    assert '<option value="cp850" selected>MS-DOS (cp850)</option>' in page
     kept = "\n".join(file.read_text() for file in (project.folder / "mappings").glob("*.toml"))
     assert 'encoding = "cp850"' in kept
 
@@ -426,7 +432,27 @@ def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     assert added.status_code == 303
     page = seen_at_its_end(desk, path)
     (question,) = set(re.findall(r'name="(answer:import:[^"]+/lookup)"', page))
-    assert "ids.csv has them (productId" in page
+    assert (
+        "but ids.csv has them. Find each line there by its column “Artículo”, which is called “sku”"
+        in page
+    )
+
+    # a wrong answer can be changed, and a wrong file taken away
+    desk.post(f"{path}/answers", **{question: "no"})
+    page = seen_at_its_end(desk, path)
+    assert "You have answered that they are not taken from ids.csv" in page
+    assert "Nothing was found" not in page
+    assert question in page
+    wrong = {"file": ("clientes.csv", CUSTOMERS)}
+    assert desk.post(f"{path}/lookup", files=wrong).status_code == 303
+    assert question in seen_at_its_end(desk, path), "asked again with another file"
+    desk.post(f"{path}/answers", **{question: "no"})
+    seen_at_its_end(desk, path)
+    taken = desk.post(f"{path}/lookup/remove", file_name="clientes.csv")
+    assert taken.status_code == 303, taken.text
+    page = seen_at_its_end(desk, path)
+    assert "clientes.csv" not in page
+    assert f'name="{question}"' in page, "asked again"
     desk.post(f"{path}/answers", **{question: "yes"})
     page = seen_at_its_end(desk, path)
     assert "<b>2</b> are changed" in page
@@ -466,7 +492,7 @@ def test_a_column_that_a_person_left_out_stays_so_with_a_second_file(desk: Brows
     assert kept[article] == "ignore"
     assert kept[asked] == "", "what nobody has chosen is asked still"
     assert "filled by no column" not in page, "the second file fills the ids"
-    desk.post(f"{path}/columns", **{**kept, asked: "ignore"})
+    desk.post(f"{path}/columns", **kept, rest="ignore")
     page = seen_at_its_end(desk, path)
     assert "<b>2</b> are changed" in page
     assert "Azúcar rubia" not in page
@@ -558,14 +584,30 @@ def test_an_import_that_is_killed_at_any_step_goes_on_and_sends_nothing_twice(
         home = desk.get("/").text
         assert f'href="{desk.base}{path}"' in home, step
         assert "orderbridge import" not in home, "no command where a page goes on"
+        if step in ("in_flight", "confirmed"):
+            main = re.search(r'class="next">.*?href="([^"]*)">([^<]*)<', home, re.S)
+            assert main is not None
+            assert main[1] == f"{desk.base}{path}", "not to questions, of which none is about it"
 
         forks.before = os.setsid
         assert desk.post(f"{path}/check").status_code == 303
         page = seen_at_its_end(desk, path)
+        assert "Something has changed" not in page, step
         if 'name="shown"' in page:
             page = send(desk, path, page)
         assert ">sent<" in page, step
         assert {code: n for code, n in created(project).items() if code in codes} == codes, step
+
+
+def test_of_a_plan_that_was_begun_the_page_counts_what_is_left() -> None:
+    agreement = {"operations": 264, "planned": 300, "environment": "sandbox", "host": "shop"}
+    document = {"changes": {"lines": 300, "counts": {"create": 300}}, "agreement": agreement}
+    left = plan_page(document, Texts("es")).agreement
+    assert left is not None
+    assert (left.has_begun, left.lines) == (True, 0), "300 lines are not sent again"
+    whole = plan_page({**document, "agreement": {**agreement, "operations": 300}}, Texts("es"))
+    assert whole.agreement is not None
+    assert (whole.agreement.has_begun, whole.agreement.lines) == (False, 300)
 
 
 def test_an_import_that_was_begun_in_a_terminal_goes_on_in_the_desk(
