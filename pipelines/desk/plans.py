@@ -14,6 +14,7 @@ from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
 from orderbridge.pipelines.plan.wording import problems_in
+from orderbridge.sources.texts import recognised
 
 ROWS_MAX: Final = 200
 CORRECTIONS_MAX: Final = 100
@@ -23,6 +24,7 @@ _SENT: Final = ("create", "patch")
 _CORRECTABLE: Final = ("rejected",)
 _ASKED: Final = ("in_doubt",)
 """Outcomes that the page asks about: their next step is not repeated for each line."""
+_READ_AS: Final = ("plan_note.notation", "plan_note.currency")
 _MONEY: Final = ("price",)
 """Fields that are shown with two decimals, whole numbers too."""
 _PART: Final = "; "
@@ -160,6 +162,7 @@ class PlanPage:
     """What an import would do, or has done.
 
     Attributes:
+        read_as: how the numbers of columns are read, which is nothing to worry about.
         failing_columns: for which every line is rejected; empty: there are none.
         passwords: the folder of the file with the new ones; empty: there are none.
     """
@@ -173,6 +176,7 @@ class PlanPage:
     failing_columns: str
     suspicious: Sequence[str]
     notes: Sequence[str]
+    read_as: Sequence[str]
     corrections: Corrections
     agreement: Agreement | None
     next: Sequence[Link]
@@ -192,6 +196,7 @@ def plan_page(
     files = _part(document, "files")
     error = _part(document, "error")
     rows = _rows(changes, "changes")[:ROWS_MAX]
+    notes = [*map(str, _rows(changes, "notes"))]
     corrections = corrections_of(document, texts, corrected)
     failing_columns = _failing_columns(document)
     is_corrected = bool(corrected) and not corrections.rows
@@ -204,7 +209,8 @@ def plan_page(
         reasons=_reasons(_rows(changes, "reasons"), texts),
         failing_columns=failing_columns,
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
-        notes=[texts.known(str(note)) for note in _rows(changes, "notes")],
+        notes=[texts.known(note) for note in notes if not _is_as_expected(note)],
+        read_as=[texts.known(note) for note in notes if _is_as_expected(note)],
         corrections=corrections,
         agreement=_agreement(document.get("agreement"), counts),
         next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
@@ -214,6 +220,12 @@ def plan_page(
         workbook=_path(files, "workbook"),
         error=[str(error[key]) for key in ("message", "hint") if error.get(key)],
     )
+
+
+def _is_as_expected(note: str) -> bool:
+    """Whether a note of a plan says only how the numbers of a column are read."""
+    found = recognised(note, ("plan_note",))
+    return found is not None and found[0] in _READ_AS
 
 
 def _part(document: Document, name: str) -> Document:
@@ -266,7 +278,8 @@ def corrections_of(
         for line, problems in sorted(found.items())[:CORRECTIONS_MAX]
     ]
     hidden = len(found) - len(rows) + further
-    return Corrections(columns, rows, _wrong_first(rows, len(columns)), hidden)
+    is_sent = [bool(one["fields"]) for one in _rows(document, "columns")]
+    return Corrections(columns, rows, _wrong_first(rows, is_sent), hidden)
 
 
 class _Problem(NamedTuple):
@@ -278,10 +291,11 @@ class _Problem(NamedTuple):
     cells: Document
 
 
-def _wrong_first(rows: Sequence[Correction], columns: int) -> list[int]:
-    """The columns in the order in which they are shown: those with wrong cells first, as a file may be wide."""
-    is_wrong = [any(row.cells[at].is_wrong for row in rows) for at in range(columns)]
-    return sorted(range(columns), key=lambda at: not is_wrong[at])
+def _wrong_first(rows: Sequence[Correction], is_sent: Sequence[bool]) -> list[int]:
+    """The columns as they are shown: with wrong cells, then others that are sent, then the rest."""
+    columns = range(len(is_sent))
+    is_wrong = [any(row.cells[at].is_wrong for row in rows) for at in columns]
+    return sorted(columns, key=lambda at: (not is_wrong[at], not is_sent[at]))
 
 
 def _columns_by_field(document: Document) -> dict[str, str]:

@@ -21,7 +21,7 @@ import pytest
 from orderbridge.pipelines.desk import imports, jobs
 from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
-from orderbridge.pipelines.desk.plans import plan_page
+from orderbridge.pipelines.desk.plans import corrections_of, plan_page
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import (
     ChoiceRow,
@@ -513,7 +513,8 @@ def test_customers_that_differ_there_are_one_reason_in_words_of_the_page() -> No
         {"field": "phone", "code": "few_digits", "words": "?", "lines": 7, "first": [4, 9]}
     ]
     notes = [
-        "price lists 1, 2 were not checked: price_lists: never read (orderbridge pull price_lists)"
+        "price lists 1, 2 were not checked: price_lists: never read (orderbridge pull price_lists)",
+        "PVP: decimal comma (detected from its numbers)",
     ]
     plan = plan_page(
         {"changes": {"reasons": reasons, "notes": notes}, "plan": {"suspicious": suspicious}},
@@ -529,6 +530,21 @@ def test_customers_that_differ_there_are_one_reason_in_words_of_the_page() -> No
     assert [*plan.suspicious] == ["teléfono tiene menos de seis cifras: líneas 4, 9 …"]
     (note,) = plan.notes
     assert "Leer las listas ahora" in note
+    assert plan.read_as == ["PVP: decimales con coma (visto en sus números)"]
+
+
+def test_the_cells_to_correct_come_first_and_columns_that_are_not_sent_last() -> None:
+    columns = [("Nota", []), ("Nombre", ["firstName"]), ("Correo", ["email"])]
+    cells = {name: "x" for name, _ in columns}
+    words = "Correo: is required"
+    row = {"line": 2, "words": words, "message": "", "cells": cells}
+    reason = {"outcome": "rejected", "field": "email", "code": "required", "words": words}
+    document = {
+        "columns": [{"name": name, "fields": fields} for name, fields in columns],
+        "changes": {"reasons": [{**reason, "lines": 1, "rows": [row]}]},
+    }
+    shown = corrections_of(document, Texts("en"))
+    assert [shown.columns[at] for at in shown.order] == ["Correo", "Nombre", "Nota"]
 
 
 def test_values_of_a_plan_are_in_the_notation_of_the_language() -> None:
