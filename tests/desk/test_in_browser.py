@@ -10,6 +10,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from orderbridge.pipelines.warehouse.lock import run_lock
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.desk.browser import serving
 
@@ -241,8 +242,18 @@ def test_a_run_is_shown_until_its_end(shop: Bridge, opened: Callable[..., Person
 def test_a_tab_whose_desk_has_ended_says_how_it_is_opened_again(
     project: Bridge, chromium: Callable[..., Person]
 ) -> None:
+    person = chromium()
+    run = project.folder / "desk" / "run.events"
+    run.parent.mkdir(mode=0o700)
+    with run_lock(run, "run", ""), serving(project.folder) as browser:
+        person.open(browser.opener.as_uri())
+        notice = person.find("[data-alive]")
+        assert not notice.is_displayed()
+    # the page that shows a run finds out by itself
+    person.until(lambda _: notice.is_displayed())
+    assert "orderbridge desk" in notice.text
+
     with serving(project.folder) as browser:
-        person = chromium()
         person.open(browser.opener.as_uri())
         person.go("/import")
         notice = person.find("[data-alive]")
@@ -250,4 +261,3 @@ def test_a_tab_whose_desk_has_ended_says_how_it_is_opened_again(
         assert not notice.is_displayed()
     person.driver.execute_script("dispatchEvent(new Event('focus'))")
     person.until(lambda _: notice.is_displayed())
-    assert "orderbridge desk" in notice.text
