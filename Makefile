@@ -50,7 +50,7 @@ help-dev:
 	@echo 'make format     lay out the code'
 	@echo 'make soak       long seeded campaigns of pulls, pushes, files … (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push" JOBS=2)'
 	@echo 'make mutants    planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'
-	@echo '                CHANGE=HEAD TESTS="tests/transforms": likely bugs in the lines of a commit, by the tests that reach them'
+	@echo '                CHANGE=HEAD: likely bugs in the lines of a commit, for which no test fails; five minutes'
 	@echo 'make desk-tests the desk in a real browser (Debian: apt-get install chromium chromium-driver)'
 	@echo 'make duckdb2    the tests with DuckDB 2, in an environment of its own'
 	@echo 'make ducklake   the copy in a DuckLake, with the extension from PyPI, in an environment of its own'
@@ -169,7 +169,7 @@ soak: dev
 	@$(PY) -m tests.soak --jobs $(or $(JOBS),2) $(or $(SEEDS),100) $(or $(FIRST),0) $(CAMPAIGNS)
 
 mutants: dev
-	@$(PY) -m tests.mutants --jobs $(or $(JOBS),1) $(if $(CHANGE),--change $(CHANGE) $(TESTS),$(NAMES))
+	@$(PY) -m tests.mutants --jobs $(or $(JOBS),2) $(if $(CHANGE),--change $(CHANGE) $(TESTS),$(NAMES))
 
 bench: bench-setup
 	$(PY) -m tests.bench $(BENCH)

@@ -59,7 +59,8 @@ OURS = ("SOURCES__", "WAREHOUSE__", "LEDGER__", "FILES__", "DLT_", "RUNTIME__", 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first: pytest-xdist gives the next file to a worker that has nothing left to do."""
-    items.sort(key=lambda item: rank(item.path))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: rank(item.path))
 
 
 def pytest_collection_finish() -> None:

@@ -30,21 +30,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--check", action="store_true", help="only check that every patch can be applied"
     )
-    parser.add_argument("--jobs", type=int, default=1, help="bugs that are tested at the same time")
+    parser.add_argument("--jobs", type=int, default=2, help="bugs that are tested at the same time")
     parser.add_argument("--change", metavar="REVISION", help="a commit, or a range of commits")
     parser.add_argument(
-        "--most", type=int, default=60, help="a random choice of so many bugs of a change"
+        "--most", type=int, default=40, help="a random choice of so many bugs of a change"
     )
     parser.add_argument(
         "names",
         nargs="*",
         metavar="NAME",
-        help="bugs of the catalogue (default: all), or the tests of a change (default: by its files)",
+        help="bugs of the catalogue (default: all), or files and folders of tests for a change",
     )
     options = parser.parse_args(arguments)
     if options.change:
         try:
-            bugs = change_mutants(options.change, options.names, options.most)
+            bugs = change_mutants(options.change, options.names, options.most, options.jobs)
         except PatchError as error:
             print(error)
             return 2

@@ -28,6 +28,11 @@ class Mutant:
     after: str
 
     @property
+    def timeout_s(self) -> float:
+        """See `Bug`."""
+        return 600.0
+
+    @property
     def arguments(self) -> list[str]:
         """See `Bug`."""
         files, has_expression, expression = self.tests.partition(" -k ")

@@ -1,33 +1,51 @@
 """Mutants of the lines that commits changed, each judged by the tests that reach its line.
 
-In: commits, and the folders of tests (default: those that mirror the changed files). Out: `ChangeMutant`s. Which tests
-reach a line is measured by coverage.py in one run of these tests; one that runs its command in another process reaches
-nothing.
+In: commits, and tests (default: those of the commits, those in the folders of the changed modules, and others that
+import one of them). Out: `ChangeMutant`s. Which tests reach a line is measured for two minutes (see `reach.py`). The
+quickest of them that together take half a minute must notice a mutant; a command in another process reaches nothing.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
-from itertools import islice
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.mutants.operators import Edit, edits
 from tests.mutants.planting import CHECKOUT, PatchError
 
 _PACKAGES: Final = ("sources", "transforms", "pipelines")
 _SUFFIXES: Final = (".py", ".sql", ".toml")
-_TESTS_MAX: Final = 60
-"""More tests of a line are not run: the first that fails ends a run, and a line that 60 tests pass has survived."""
-Reached = Mapping[int, Sequence[str]]
-"""The tests that reach each line of a file, as coverage.py names them."""
-_CONFIG: Final = "[run]\ndynamic_context = test_function\nsource =\n    {source}\n"
+_MEASURE_S: Final = 120
+"""Seconds of CPU for which each job measures."""
+_TESTS_S: Final = 30.0
+"""Tests of a line that together take longer are not run, the slowest of them."""
+_START_S: Final = 120.0
+"""A run of tests may take so long besides, and ten times as long as they took without a bug."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What the tests reach.
+
+    Attributes:
+        lines: the tests that reach each line, by module.
+        seconds: what each test takes.
+    """
+
+    lines: dict[str, dict[int, set[str]]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +55,7 @@ class ChangeMutant:
     file: str
     edit: Edit
     arguments: Sequence[str]
+    timeout_s: float
 
     @property
     def name(self) -> str:
@@ -48,13 +67,14 @@ class ChangeMutant:
         return self.edit.text
 
 
-def change_mutants(revision: str, tests: Sequence[str], most: int) -> list[ChangeMutant]:
+def change_mutants(revision: str, tests: Sequence[str], most: int, jobs: int) -> list[ChangeMutant]:
     """The mutants of the lines that a commit, or the commits of a range, changed and that are still there.
 
     Args:
         revision: as `git rev-list` takes it; one commit is that commit alone.
         tests: folders or files of tests.
         most: a random choice of so many; the same for the same commits.
+        jobs: processes that run tests.
 
     Raises:
         PatchError: git does not know the commits, or the tests fail without any bug.
@@ -69,12 +89,28 @@ def change_mutants(revision: str, tests: Sequence[str], most: int) -> list[Chang
     ]
     if len(made) > most:
         made = sorted(random.Random(revision).sample(made, most), key=lambda one: one[0])
-    chosen = [*tests] or sorted({_mirror(file) for file, _ in made})
     if not made:
         return []
-    modules = {file for file, _ in made if file.endswith(".py")}
-    reached = _reached(modules, chosen)
-    return [ChangeMutant(file, edit, _tests_of(file, edit, reached, chosen)) for file, edit in made]
+    readers = {file: _readers(file) for file, _ in made}
+    modules = sorted({module for of_file in readers.values() for module in of_file})
+    reached = _reached(modules, tests or _test_files(revision, modules), jobs)
+    print(f"measured {len(reached.seconds)} tests", flush=True)
+    return [
+        _mutant(file, edit, _tests_of(file, edit, readers[file], reached), reached)
+        for file, edit in made
+    ]
+
+
+def _mutant(file: str, edit: Edit, tests: Set[str], reached: Reached) -> ChangeMutant:
+    """The mutant with the quickest tests of its line."""
+    chosen: list[str] = []
+    seconds = 0.0
+    for test in sorted(tests, key=lambda test: (reached.seconds[test], test)):
+        seconds += reached.seconds[test]
+        if chosen and seconds > _TESTS_S:
+            break
+        chosen.append(test)
+    return ChangeMutant(file, edit, chosen, _START_S + 10 * seconds)
 
 
 def _git(*arguments: str) -> str:
@@ -86,12 +122,20 @@ def _git(*arguments: str) -> str:
     return done.stdout
 
 
+def _one(revision: str) -> Sequence[str]:
+    return () if ".." in revision else ("--no-walk",)
+
+
+def _listed(revision: str) -> Sequence[str]:
+    """The files that the commits changed."""
+    listed = _git("log", *_one(revision), "--name-only", "--format=", revision)
+    return sorted({*listed.split("\n")})
+
+
 def _changed_lines(revision: str) -> Iterator[tuple[str, Set[int]]]:
     """The lines of each file whose last change is in the commits, and that are committed."""
-    one = [] if ".." in revision else ["--no-walk"]
-    commits = {*_git("rev-list", *one, revision).split()}
-    listed = _git("log", *one, "--name-only", "--format=", revision)
-    for file in sorted({*listed.split("\n")}):
+    commits = {*_git("rev-list", *_one(revision), revision).split()}
+    for file in _listed(revision):
         is_ours = file.startswith(tuple(f"{name}/" for name in _PACKAGES))
         if not is_ours or not file.endswith(_SUFFIXES) or not (CHECKOUT / file).is_file():
             continue
@@ -101,38 +145,79 @@ def _changed_lines(revision: str) -> Iterator[tuple[str, Set[int]]]:
             yield file, lines
 
 
-def _mirror(file: str) -> str:
-    """The folder of tests that mirrors the folder of a file, or the nearest above it."""
-    folder = Path("tests", file).parent
+def _readers(file: str) -> Sequence[str]:
+    """The modules whose tests judge a file: itself, or those that name a file of SQL or data."""
+    if file.endswith(".py"):
+        return [file]
+    named = Path(file).name
+    folder = CHECKOUT / Path(file).parts[0]
+    return [
+        module.relative_to(CHECKOUT).as_posix()
+        for module in sorted(folder.rglob("*.py"))
+        if named in module.read_text("utf-8")
+    ]
+
+
+def _test_files(revision: str, modules: Sequence[str]) -> list[str]:
+    """The files of tests of the commits, then those in the folder of a module, then others that import one."""
+    of_commits = set(_listed(revision))
+    near = tuple(_mirror(module) for module in modules)
+    imports = re.compile("|".join(_import(module) for module in modules))
+    ranked: dict[str, tuple[bool, ...]] = {}
+    for path in sorted((CHECKOUT / "tests").rglob("test_*.py")):
+        file = path.relative_to(CHECKOUT).as_posix()
+        is_importer = imports.search(path.read_text("utf-8")) is not None
+        kinds = (file in of_commits, file.startswith(near), is_importer)
+        if any(kinds):
+            ranked[file] = kinds
+    return sorted(ranked, key=lambda file: ranked[file], reverse=True)
+
+
+def _import(module: str) -> str:
+    """A regular expression of the statements that import a module."""
+    *parents, name = Path(module).with_suffix("").parts
+    package = re.escape(".".join(("orderbridge", *parents)))
+    return rf"from {package}(\.{name} import| import [^\n]*\b{name}\b)"
+
+
+def _mirror(module: str) -> str:
+    """The folder of tests that mirrors the folder of a module, or the nearest above it."""
+    folder = Path("tests", module).parent
     while not (CHECKOUT / folder).is_dir():
         folder = folder.parent
-    return folder.as_posix()
+    return f"{folder.as_posix()}/"
 
 
-def _tests_of(
-    file: str, edit: Edit, reached: Mapping[str, Reached], tests: Sequence[str]
-) -> Sequence[str]:
-    """The arguments of pytest for an edit: the tests that reach its statement, or all where none is known to."""
-    if file not in reached:
-        return tests
-    lines = {edit.statement, *_uses((CHECKOUT / file).read_text("utf-8"), edit.statement)}
-    contexts = {context for line in lines for context in reached[file].get(line, ()) if context}
-    return [*islice(map(_test_of, sorted(contexts)), _TESTS_MAX)] or tests
+def _tests_of(file: str, edit: Edit, readers: Sequence[str], reached: Reached) -> set[str]:
+    """The tests that reach the statement of an edit; for a file of SQL or data, any line of its readers."""
+    if file not in readers:
+        lines = [tests for reader in readers for tests in reached.lines[reader].values()]
+        return set().union(*lines)
+    of_file = reached.lines[file]
+    statements = {edit.statement, *_uses((CHECKOUT / file).read_text("utf-8"), edit.statement)}
+    return set().union(*(of_file.get(line, ()) for line in statements))
 
 
-def _reached(files: Set[str], tests: Sequence[str]) -> dict[str, Reached]:
-    """Runs the tests, and says which of them reached which lines of the files."""
-    from coverage import CoverageData
+def _reached(modules: Sequence[str], tests: Sequence[str], jobs: int) -> Reached:
+    """Runs the tests, and says which of them reached which lines of the modules."""
+    together = Reached({module: defaultdict(set) for module in modules})
+    shares = [share for n in range(jobs) if (share := tests[n::jobs])]
+    with ThreadPoolExecutor(jobs) as pool:
+        for measured in pool.map(partial(_measured, modules), shares):
+            together.seconds.update(measured["seconds"])
+            for module in modules:
+                for line, reaching in measured["lines"][str(CHECKOUT / module)].items():
+                    together.lines[module][int(line)].update(filter(None, reaching))
+    return together
 
+
+def _measured(modules: Iterable[str], tests: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        config = Path(folder) / "coverage.ini"
-        data = Path(folder) / "coverage"
-        source = "\n    ".join(str(CHECKOUT / name) for name in _PACKAGES)
-        config.write_text(_CONFIG.format(source=source), "utf-8")
-        coverage = ["coverage", "run", f"--rcfile={config}", f"--data-file={data}"]
-        pytest = ["pytest", "-q", "-n0", "-p", "no:cacheprovider", *tests]
+        output = Path(folder) / "reached.json"
+        paths = " ".join(str(CHECKOUT / module) for module in modules)
+        command = [sys.executable, "-m", "tests.mutants.reach", str(output), str(_MEASURE_S)]
         done = subprocess.run(
-            [sys.executable, "-m", *coverage, "-m", *pytest],
+            [*command, paths, " ".join(tests)],
             cwd=CHECKOUT,
             capture_output=True,
             text=True,
@@ -142,9 +227,8 @@ def _reached(files: Set[str], tests: Sequence[str]) -> dict[str, Reached]:
             raise PatchError(
                 f"the tests fail without a bug:\n{done.stdout[-2000:]}{done.stderr[-500:]}"
             )
-        covered = CoverageData(str(data))
-        covered.read()
-        return {file: covered.contexts_by_lineno(str(CHECKOUT / file)) for file in files}
+        measured: Mapping[str, Mapping[str, Any]] = json.loads(output.read_text("utf-8"))
+        return measured
 
 
 def _uses(text: str, statement: int) -> Iterator[int]:
@@ -165,13 +249,3 @@ def _uses(text: str, statement: int) -> Iterator[int]:
                 isinstance(name, ast.Name) and name.id in defined for name in ast.walk(one)
             ):
                 yield one.lineno
-
-
-def _test_of(context: str) -> str:
-    """`tests.transforms.test_keys.test_x` as pytest names it."""
-    parts = context.split(".")
-    for end in range(len(parts), 0, -1):
-        path = Path(*parts[:end]).with_suffix(".py")
-        if (CHECKOUT / path).is_file():
-            return "::".join([path.as_posix(), *parts[end:]])
-    raise PatchError(f"there is no test {context}")

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 CHECKOUT: Final = Path(__file__).parents[2]
-TIMEOUT_S: Final = 600.0
-"""Tests that take longer have failed: a bug may let a walk or a push go on for ever."""
-_NOT_COPIED: Final = (".git", ".venv*", "__pycache__", ".*_cache", ".hypothesis", "demo", "dist")
+_NOT_COPIED: Final = (".git", ".venv*", ".*_cache", ".hypothesis", "demo", "dist", "site")
+"""Byte code is copied, to be compiled again for the file with the bug alone."""
 _FAILED: Final = re.compile(r"\b[0-9]+ (failed|errors?)\b")
 
 
@@ -44,6 +43,10 @@ class Bug(Protocol):
     @property
     def arguments(self) -> Sequence[str]:
         """The tests that must fail, as arguments of pytest."""
+
+    @property
+    def timeout_s(self) -> float:
+        """Tests that take longer have failed: a bug may let a walk or a push go on for ever."""
 
     def patched(self, checkout: Path) -> str:
         """The text of the file with the bug in it. Raises PatchError."""
@@ -83,6 +86,8 @@ def _judge(bug: Bug) -> str:
 
 def is_caught(bug: Bug) -> bool:
     """Whether a test fails once the bug is in a copy of the checkout. Raises PatchError: the tests could not be run."""
+    if not bug.arguments:
+        return False
     with (
         tempfile.TemporaryDirectory(prefix="mutants-") as folder,
         tempfile.TemporaryFile() as output,
@@ -109,7 +114,7 @@ def is_caught(bug: Bug) -> bool:
             start_new_session=True,
         )
         try:
-            code = process.wait(TIMEOUT_S)
+            code = process.wait(bug.timeout_s)
         except subprocess.TimeoutExpired:
             return True
         finally:
