@@ -44,7 +44,7 @@ COMPARED: Final = {
     "document_email": "documents[0].email",
 }
 """The fields of the match with the ERP, by the names of their columns."""
-_AMOUNT: Final = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?=[ ;]|$)")
+_AMOUNT: Final = re.compile(r"(?<![\w.,])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?=[ ;]|$)")
 """A number among the amounts of a text."""
 _GROUPED: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 _TIME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})((?: [0-9]{2}:[0-9]{2})?(?: UTC)?)")
@@ -61,8 +61,9 @@ _COUNTS: Final = (
     "rows",
     "total",
 )
+_AMOUNTS: Final = ("amount", "amounts")
 _TIMES: Final = ("at", "day")
-"""Names of values that are counts and times; a cell of a file is written as it is there."""
+"""Names of values that are counts, amounts and times; a cell of a file is written as it is there."""
 
 
 class Texts(texts.Texts):
@@ -98,8 +99,8 @@ class Texts(texts.Texts):
             return _NAMED.sub(lambda found: f"{found[1]}{self.field(found[2])}: ", value)
         if name == "kind":
             return self.or_own(f"kinds.{value}", value)
-        if name == "amount":
-            return _AMOUNT.sub(lambda found: self.number(Decimal(found[0])), value)
+        if name in _AMOUNTS:
+            return _AMOUNT.sub(lambda found: self.number(Decimal(found[0].replace(",", ""))), value)
         if name in _COUNTS and _GROUPED.fullmatch(value):
             return self.number(int(value.replace(",", "")))
         if name in _TIMES and (found := _TIME.fullmatch(value)) is not None:

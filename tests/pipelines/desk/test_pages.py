@@ -493,6 +493,8 @@ def test_what_a_good_run_printed_in_english_is_not_on_a_page_of_another_language
         ("1,234 orders, 0.5 EUR; 7654321.5 PEN, used now", "1.234 pedidos, 0,5 EUR; 7.654.321,5 PEN, en uso"),
         ("7 to /products/4/variants/8 on 2026-11-30 21:17 UTC",
          "7 al producto 4, variante 8, el 30/11/2026 21:17 UTC"),
+        ("these orders sum to 54,126.85, their lines to 1,050.00",
+         "estos pedidos suman 54.126,85, y sus líneas, 1.050,00"),
         ("  10:00 on 2026-11-30, if utc", "  las 10:00 del 30/11/2026, si es utc"),
         ("order 1,234 is written as 2026-11-30, without a zone. Answer with the zone of your office.",
          "el pedido 1,234 pone 2026-11-30, sin zona. Responda con la zona de su oficina."),
