@@ -368,7 +368,7 @@ def _planned(shop: Shop, name: str, lines: Sequence[str]) -> Said:
     for reason in made.statistics.suspicious:
         for line in reason.first:
             words.setdefault(line, ["send"]).append(reason.code)
-    gaps = ["not checked"] if any("not checked" in note for note in made.statistics.notes) else []
+    gaps = ["not checked"] if any(": unproven" in note for note in made.statistics.notes) else []
     lines_of = range(2, len(STATES) + 2)
     return by_state({str(line): ", ".join(words.get(line, ["send"]) + gaps) for line in lines_of})
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import get_args
 from unittest import mock
@@ -19,6 +20,7 @@ import duckdb
 import pytest
 
 from orderbridge.pipelines.desk import imports, jobs
+from orderbridge.pipelines.desk.home import nights
 from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.plans import corrections_of, plan_page
@@ -40,6 +42,7 @@ from orderbridge.pipelines.desk.texts import (
 from orderbridge.pipelines.mapping.field_paths import all_paths
 from orderbridge.pipelines.push.results import FILE_OF
 from orderbridge.pipelines.questions.model import AskedQuestion
+from orderbridge.pipelines.reporting.status import Status
 from orderbridge.pipelines.warehouse import failure
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.extract.result import Verdict
@@ -629,3 +632,18 @@ def test_a_bug_is_a_page_and_its_place_is_in_the_terminal(
     shown = capsys.readouterr().err
     assert "routes.py" in shown
     assert "Ana" not in response.text + shown
+
+
+def test_nights_are_in_the_order_in_which_they_ended() -> None:
+    """A run that began before another one failed, and ended after it, is the last one."""
+    ends = {minutes: datetime(2026, 3, 2, 4, minutes, tzinfo=UTC) for minutes in (7, 31, 53)}
+    runs = [
+        {
+            "command": "run", "exit_code": 0, "started_at": ends[7] + timedelta(minutes=began),
+            "ended_at": ends[ended].replace(tzinfo=None),
+        }
+        for began, ended in ((11, 53), (-17, 7))
+    ]  # fmt: skip
+    failed = {"command": "pull", "exit_code": 4, "message": "", "failed_at": ends[31].isoformat()}
+    rows = nights(Status("w.duckdb", runs=runs, failed_runs=[failed]), Texts("en"))
+    assert [row.at for row in rows] == [ends[53], ends[31], ends[7]]
