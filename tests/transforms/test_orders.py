@@ -17,7 +17,6 @@ from pandas.testing import assert_frame_equal
 
 from orderbridge.pipelines.reconcile.orders.duplicates import duplicate_orders
 from orderbridge.pipelines.reconcile.orders.totals import CUSTOMER_ORDERS
-from orderbridge.transforms.findings import FINDINGS
 from orderbridge.transforms.frames import BIGINT, MONEY, TEXT, column, frame
 from orderbridge.transforms.orders.amount_unit import in_units
 from orderbridge.transforms.orders.columns import AmountEvidence, money
@@ -84,22 +83,6 @@ def made(
 
 def found(result: Orders) -> list[tuple[Any, ...]]:
     return values(result.findings, "entity_id", "rule")
-
-
-def test_an_order_has_our_columns_then_its_own() -> None:
-    result = made((1, "2026-01-01T10:00:00Z", "12.5", "paid", "pen"))
-    expected = {
-        "order_id": "o0", "customer_id": "1", "customer_status": "matched", "total": Decimal("12.5"),
-        "ordered_at": datetime(2026, 1, 1, 10, tzinfo=UTC), "order_status": "paid", "currency": "PEN",
-        "is_cancelled": False, "status_class": "sale", "is_sale": True,
-        "is_missing": False, "ordered_date": date(2026, 1, 1), "at": "2026-01-01T10:00:00Z",
-        "money": "pen", "state": "paid", "sum": Decimal("12.5"), "who": 1,
-    }  # fmt: skip
-    assert_frame_equal(
-        result.orders, frame({**ORDERS, **dict(sorted(KINDS.items())), **BOOKKEEPING}, [expected])
-    )
-    assert_frame_equal(result.findings, frame(FINDINGS))
-    assert result.form == "iso_offset"
 
 
 def test_a_column_named_like_one_of_ours_is_kept_next_to_it() -> None:

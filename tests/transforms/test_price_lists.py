@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 from pandas.testing import assert_frame_equal
 
-from orderbridge.transforms.findings import FINDINGS
 from orderbridge.transforms.frames import frame
 from orderbridge.transforms.price_lists import (
     CUSTOMER_PRICE_LISTS,
-    PRICE_LISTS,
     RAW_PRICE_LISTS,
     price_lists,
 )
@@ -32,16 +29,6 @@ def chains(*rows: dict[str, Any]) -> tuple[dict[str, tuple[Any, ...]], list[Any]
     made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY)
     found = values(made, "price_list_id", "chain_status", "root_price_list_id", "depth")
     return {one: tuple(chain) for one, *chain in found}, values(findings, "entity_id", "rule")
-
-
-def test_a_price_list_has_the_declared_columns() -> None:
-    raw = row("1", adjustment_type="NONE", adjustment_value=Decimal(0))
-    made, findings = price_lists(frame(RAW_PRICE_LISTS, [raw]), NOBODY)
-    chain = {"root_price_list_id": "1", "depth": 0, "chain_status": "root"}
-    own = {"price_list_id": "1", "name": "List 1", "customer_count": 0, "is_missing": False}
-    expected = {**own, **chain, "adjustment_type": "NONE", "adjustment_value": Decimal(0)}
-    assert_frame_equal(made, frame(PRICE_LISTS, [expected]))
-    assert_frame_equal(findings, frame(FINDINGS))
 
 
 def test_chains_are_followed_to_their_root_a_source_that_is_not_listed_or_a_circle() -> None:
@@ -92,31 +79,6 @@ def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven()
             "sourcePriceListId of 3 price lists: price_lists: unproven",
         ),
     ]
-
-
-def test_customers_that_are_listed_are_counted() -> None:
-    used = [
-        ("1", "matched", False),
-        ("1", "matched", True),
-        ("1", "not_listed", False),
-        (None, "default", False),
-    ]
-    customers = frame(
-        CUSTOMER_PRICE_LISTS, [dict(zip(CUSTOMER_PRICE_LISTS, one, strict=True)) for one in used]
-    )
-    made, _ = price_lists(frame(RAW_PRICE_LISTS, [row("1"), row("2")]), customers)
-    assert made["customer_count"].tolist() == [1, 0]
-
-
-def test_ids_names_and_adjustments_that_contradict_are_found() -> None:
-    _, findings = chains(
-        row("1", name="A", adjustment_type="NONE", adjustment_value=Decimal(5)),
-        row("1.0", name="A", adjustment_type="PERCENTAGE", adjustment_value=Decimal(5)),
-        row("2", name=""),
-        row("3", name="A", _missing_since=GONE),
-    )
-    twice = [(one, rule) for rule in ("id_ambiguous", "name_duplicate") for one in ("1", "1.0")]
-    assert findings == [("1", "adjustment_contradicts"), *twice, ("2", "name_missing")]
 
 
 def test_no_row_is_lost_and_the_order_of_rows_and_columns_changes_nothing() -> None:

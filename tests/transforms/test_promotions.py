@@ -6,11 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
-from pandas.testing import assert_frame_equal
 
-from orderbridge.transforms.findings import FINDINGS
 from orderbridge.transforms.frames import frame
-from orderbridge.transforms.promotions import PROMOTIONS, RAW_PROMOTIONS, promotions
+from orderbridge.transforms.promotions import RAW_PROMOTIONS, promotions
 from orderbridge.transforms.values.dates import DateContext
 from tests.transforms.rows import values
 
@@ -28,17 +26,6 @@ def reconciled(
     raw = frame(RAW_PROMOTIONS, [{**RUNNING, "id": str(n), **row} for n, row in enumerate(rows)])
     made, findings, _ = promotions(raw, DateContext(as_of, timezone=timezone))
     return made, findings
-
-
-def test_a_promotion_has_the_declared_columns() -> None:
-    made, findings = reconciled({})
-    at = {
-        "starts_at": datetime(2026, 1, 1, tzinfo=UTC),
-        "expires_at": datetime(2027, 1, 1, tzinfo=UTC),
-    }
-    own = {"promotion_id": "0", "status": "running", "remaining_uses": 7, "is_missing": False}
-    assert_frame_equal(made, frame(PROMOTIONS, [{**RUNNING, **own, **at}]))
-    assert_frame_equal(findings, frame(FINDINGS))
 
 
 def start(text: str | None, **more: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ NIGHTS = 4
 KEYS = {"customers": "C", "promotions": "P", "price_lists": "L", "orders": "o"}
 VERDICTS: tuple[dict[str, str], ...] = (
     {},
-    {"customers": "unproven"},
+    {"customers": "unproven", "promotions": "incomplete"},
     {"price_lists": "incomplete"},
     {"price_lists": "unproven"},
 )
@@ -254,7 +254,7 @@ def _customer(draw: random.Random, key: str) -> Row:
         ),
         "login_code": draw.choice((None, "", f"u{number}", f" u{number % 7}", f"u{number % 7}")),
         "created_at": draw.choice(
-            (None, "", "2026-02-30T10:00:00Z", *[_written(draw, _time(draw)) for _ in range(9)],
+            (None, "", "2026-02-30T10:00:00Z", "9999-12-31T00:00:00Z", *[_written(draw, _time(draw)) for _ in range(9)],
              *[iso(FIRST_NIGHT + timedelta(days=1, hours=14, seconds=more)) for more in (0, 1)])
         ),
         "price_list_id": draw.choice(PRICE_LISTS_OF_CUSTOMERS),
@@ -413,8 +413,20 @@ def _order(draw: random.Random, key: str) -> Row:
     }  # fmt: skip
 
 
-COPIES = {"o7": "o3", "o9": "o3", "o11": "o4"}
-"""Orders that are there once more under another id."""
+COPIES: dict[str, tuple[str, Row]] = {
+    "o7": ("o3", {}),
+    "o9": ("o3", {"_extra": None}),
+    "o11": ("o4", {}),
+    "o12": ("o4", {"number": "other"}),
+    "o13": ("o4", {"currency": "USD"}),
+    "o14": ("o4", {"total": Decimal("50.01")}),
+    "o15": ("o4", {"status": "CANCELLED"}),
+    "o16": ("o4", {"customer__id": "C2"}),
+    "o17": ("o4", {"created_at": "2026-02-02T10:00:00Z"}),
+    "o18": ("o4", {"number": None}),
+    "o19": ("o4", {"number": None}),
+}
+"""Orders that are there once more under another id, and what differs."""
 
 
 def _orders(draw: random.Random, night: int) -> Iterator[Row]:
@@ -431,7 +443,10 @@ def _orders(draw: random.Random, night: int) -> Iterator[Row]:
                 "cancelled_at": None,
             }
             one |= {"created_at": iso(_time(draw)), "currency": "PEN", "total_refunded": None}
-        made[key] = {**made[COPIES[key]], "id": key} if key in COPIES else one
+        if key in COPIES:
+            like, changes = COPIES[key]
+            one = {**made[like], **changes, "id": key}
+        made[key] = one
     rows = [*made.values()]
     draw.shuffle(rows)
     yield from rows
@@ -460,9 +475,7 @@ def _lines(draw: random.Random, of: Row) -> Iterator[Row]:
             "quantity": draw.choice((None, Decimal(0), Decimal(1), Decimal(2), Decimal("0.5"), Decimal(-1))),
             "price": draw.choice((None, Decimal(3), Decimal("0.123456789"), Decimal("12.5"), Decimal("-2.25"))),
             "line_total": draw.choice((None, None, None, Decimal("9.99"), Decimal(7), Decimal(-4))),
-            "discount": draw.choice(
-                (None, None, Decimal(0), Decimal(10), Decimal("33.3"), Decimal(100), Decimal(101), Decimal(-5))
-            ),
+            "discount": draw.choice((None, None, "", "0", "10", "33.3", "100", "101", "-5", "n/a")),
             "status": draw.choice((None, "packed")),
             "_extra": draw.choice((None, '{"e":1}')),
         }  # fmt: skip

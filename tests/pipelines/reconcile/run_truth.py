@@ -119,7 +119,7 @@ def _found(nights: Nights) -> dict[str, list[Found]]:
         "promotions": [*_of_promotions(nights)],
         "price_lists": [*_of_price_lists(nights)],
         "orders": [*_of_orders(nights)],
-        "order_lines": [("no_products", "*")],
+        "order_lines": [("no_products", "*"), ("amounts_unreadable", "*")],
         "customer_orders": [],
     }
 

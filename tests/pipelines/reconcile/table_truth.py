@@ -362,9 +362,11 @@ def _line(one: Row, order: Row) -> Row:
     if amount is None and None not in (one["quantity"], one["price"]):
         amount = one["quantity"] * one["price"]
         amount = amount.quantize(Decimal("1e-9"), ROUND_HALF_EVEN)
-    if amount is not None and one["discount"]:
-        is_share = 0 <= one["discount"] <= 100
-        amount = amount * (100 - one["discount"]) / 100 if is_share else None
+    discount = None if one["discount"] in (None, "", "n/a") else Decimal(one["discount"])
+    if one["discount"] == "n/a" or (discount is not None and not 0 <= discount <= 100):
+        amount = None
+    elif amount is not None and discount is not None:
+        amount = amount * (100 - discount) / 100
     kind = "product"
     if (clean(one["type"]) or "").lower() in ("promo", "freight"):
         kind = "no_product"
@@ -381,7 +383,7 @@ def _line(one: Row, order: Row) -> Row:
             "quantity": one["quantity"],
             "unit_price": one["price"],
             "line_total": one["line_total"],
-            "line_discount": one["discount"],
+            "line_discount": discount,
             "line_amount": amount,
             "line_kind": kind,
         }

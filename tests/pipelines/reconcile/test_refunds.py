@@ -43,14 +43,9 @@ def refunded(
 @pytest.mark.parametrize(
     ("part", "whole"),
     [
-        ({"amount": 40.5}, {"amount": -100.5}),
         (
             {"refund_line_items": [{"quantity": 1, "subtotal": 40}, {"quantity": 2, "subtotal": 0.5}]},
             {"refund_line_items": [{"quantity": 1, "subtotal": 100.5}]},
-        ),
-        (
-            {"lines": [{"sku": "A", "quantity": 3, "unit_price": 13.5}]},
-            {"lines": [{"sku": "A", "quantity": 1, "unit_price": 100.5}]},
         ),
         (
             {"items": [{"subtotal": 30}], "transactions": [{"kind": "refund", "amount": "40.50"}]},
@@ -72,8 +67,8 @@ def test_refunds_have_an_amount_or_that_of_their_payments_or_lines(
     )
 
 
-@pytest.mark.parametrize("known", [{}, {"amount": 20}, {"lines": [{"quantity": 1, "price": 20}]}])
-def test_a_refund_without_an_amount_is_a_finding(tmp_path: Path, known: dict[str, Any]) -> None:
+def test_a_refund_without_an_amount_is_a_finding(tmp_path: Path) -> None:
+    known: dict[str, Any] = {"lines": [{"quantity": 1, "price": 20}]}
     nothing = {"id": 9, "reason": "broken", "lines": [{"quantity": 1, "price": None}]}
     made = {"o1": [{"id": 1, **known}, nothing], "o2": [nothing], "o3": []}
     found, unknown = refunded(tmp_path, made)
