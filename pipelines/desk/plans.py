@@ -171,6 +171,7 @@ class PlanPage:
     counts: Sequence[Count]
     created: NewRecords
     changes: Sequence[Change]
+    has_more_changes: bool
     differences: Sequence[Difference]
     reasons: Sequence[Reason]
     failing_columns: str
@@ -205,6 +206,7 @@ def plan_page(
         counts=_counts(counts, texts),
         created=_new_records(rows, texts),
         changes=[*_changes(rows, texts)],
+        has_more_changes=len(_rows(changes, "changes")) >= ROWS_MAX,
         differences=[_difference(one, texts) for one in _rows(changes, "differences")[:ROWS_MAX]],
         reasons=_reasons(_rows(changes, "reasons"), texts),
         failing_columns=failing_columns,

@@ -332,6 +332,14 @@ def test_a_file_of_which_nothing_was_sent_is_forgotten(desk: Browser) -> None:
     assert [file for file in (desk.folder / "desk").iterdir() if file.is_dir()] == []
 
 
+def test_all_lines_that_a_page_knows_can_be_seen(desk: Browser) -> None:
+    rows = "".join(f"07{n:04d};Ana;Peña;ana{n}@example.com\r\n" for n in range(60))
+    _, page = planned(desk, f"Código;Nombre;Apellidos;Correo\r\n{rows}".encode())
+    assert "<summary>10 more</summary>" in page
+    assert page.count("<bdi>07") == 60
+    assert "summary.md" not in page
+
+
 def test_a_document_is_no_table(desk: Browser) -> None:
     refused = desk.post("/import", files={"file": ("lista.PDF", b"%PDF-1.7")}, kind="customers")
     assert refused.status_code == 422
