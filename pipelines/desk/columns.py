@@ -5,7 +5,7 @@ In: what the import reads of the file. Out: rows, and the fields to choose from;
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
@@ -28,6 +28,8 @@ from orderbridge.sources.kinds import PASSWORD, KindName
 IGNORE: Final = "ignore"
 KEEP: Final = ""
 """The choice of a column that fills several fields: they stay as they are."""
+CODES: Final = ("erpCode", "loginCode")
+"""The fields that one column fills where customers log in with their code in the ERP."""
 _SAMPLES: Final = 3
 ENCODINGS: Final = ("utf-8", "cp1252", "cp850", "iso-8859-15", "utf-16", "mac_roman")
 DELIMITERS: Final = {";": ";", ",": ",", "tab": "TAB", "|": "|"}
@@ -98,7 +100,7 @@ def columns_page(one: DeskImport, texts: Texts) -> ColumnsPage:
     rows.sort(key=lambda row: row.state != "asked")
     return ColumnsPage(
         rows=rows,
-        fields=[_option(field, texts) for field in reading.fields],
+        fields=[*_options(reading, texts)],
         asked=sum(row.state == "asked" for row in rows),
         missing=[_option(field, texts) for field in reading.fields if _is_missing(field)],
         is_known=reading.mapping is not None,
@@ -107,6 +109,16 @@ def columns_page(one: DeskImport, texts: Texts) -> ColumnsPage:
         sheets=[*found.sheets] if len(found.sheets) > 1 else [],
         sheet=found.sheet or "",
     )
+
+
+def _options(reading: FileReading, texts: Texts) -> Iterator[FieldOption]:
+    """The fields to choose; where customers log in with a code, that it is their code in the ERP."""
+    paths = {field.path: field for field in reading.fields}
+    for field in reading.fields:
+        yield _option(field, texts)
+        if field.path == CODES[0] and CODES[1] in paths and paths[CODES[1]].is_required:
+            label = texts("columns.both", fields=" + ".join(map(texts.field, CODES)))
+            yield FieldOption(",".join(CODES), label, is_required=True, meaning="")
 
 
 def _option(field: TargetField, texts: Texts) -> FieldOption:
@@ -162,15 +174,22 @@ def columns_of_one_field(
     columns: dict[str, list[str]] = {}
     for column in reading.columns:
         choice = chosen.get(column.question, KEEP)
-        paths = column.fields if choice == KEEP else (choice,)
+        paths = column.fields if choice == KEEP else paths_of_choice(choice)
         for path in paths:
             columns.setdefault(path, []).append(column.name)
     columns.pop(IGNORE, None)
     return next(((path, names) for path, names in columns.items() if len(names) > 1), None)
 
 
+def paths_of_choice(choice: str) -> tuple[str, ...]:
+    """The fields of a choice."""
+    return CODES if choice == ",".join(CODES) else (choice,)
+
+
 def _current(column: ReadColumn) -> str:
     """The choice that the list shows for a column as it is read now."""
+    if tuple(column.fields) == CODES:
+        return ",".join(CODES)
     if len(column.fields) > 1:
         return KEEP
     if column.fields:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from orderbridge.pipelines.desk.columns import ColumnsPage, columns_page
+from orderbridge.pipelines.desk.columns import CODES, ColumnsPage, columns_page, paths_of_choice
 from orderbridge.pipelines.desk.imports import (
     DeskImport,
     ImportRow,
@@ -134,6 +134,7 @@ class ColumnsView:
         other_kind: the kind that the columns look like, if it is another one.
         is_text: an encoding and a delimiter can be chosen.
         needs_ids: its lines change records, which are named by ids of the platform.
+        needs_code: no column has the codes that customers log in with.
         offers_lookup: a second file may have what this one lacks.
     """
 
@@ -149,6 +150,7 @@ class ColumnsView:
     is_removable: bool
     is_correction: bool
     needs_ids: bool
+    needs_code: bool
     offers_lookup: bool
 
 
@@ -261,11 +263,12 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         error = problem.message
     if page is not None and chosen:
         rows = [replace(row, chosen=chosen.get(row.question, row.chosen)) for row in page.rows]
-        missing = [field for field in page.missing if field.path not in chosen.values()]
+        filled = {path for choice in chosen.values() for path in paths_of_choice(choice)}
+        missing = [field for field in page.missing if field.path not in filled]
         page = replace(page, rows=rows, missing=missing)
     needs_ids = KINDS[one.kind].is_update
     question = one.lookup_question
-    is_lacking = page is not None and bool(page.missing)
+    lacking = {field.path for field in page.missing} if page is not None else set()
     return ColumnsView(
         row=import_row(one, texts),
         page=page,
@@ -279,7 +282,9 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         is_removable=one.is_removable,
         is_correction=one.is_correction,
         needs_ids=needs_ids,
-        offers_lookup=not one.is_correction and (needs_ids or is_lacking or bool(one.lookups)),
+        needs_code=CODES[1] in lacking,
+        offers_lookup=not one.is_correction
+        and (needs_ids or bool(lacking - {CODES[1]} or one.lookups)),
     )
 
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.settings import reconcile_settings
 from orderbridge.sources.texts import KEPT_SPACES
 from orderbridge.sources.words import template_environment
 
 _KEPT: Final = f"\n{KEPT_SPACES}"
+
+
+def _zone() -> ZoneInfo | None:
+    """The time zone of the project; None: none is set, and the clock is that of this machine."""
+    with suppress(UsageError):  # the page that the person asked for says what is wrong
+        name = reconcile_settings().timezone
+        return None if name is None else ZoneInfo(name)
+    return None
 
 
 class Pages:
@@ -36,7 +48,8 @@ class Pages:
         }
 
     def page(self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
-        """A page from the template of a name."""
+        """A page from the template of a name. Its times are by the clock of the project, where one is set."""
+        self.texts.zone = _zone()
         template = self._environment.get_template(f"{name}.html.j2")
         return HTMLResponse(template.render({"tab": "", **self.globals, **values}), status)
 
@@ -55,13 +68,13 @@ class Pages:
         return Markup("; ").join(parts)
 
     def _written(self, value: object) -> object:
-        """How a value is written: thousands separated, a time in that of this machine, no control characters."""
+        """How a value is written: thousands separated, a time by the clock of the page, no control characters."""
         if value is None:
             return ""
         if hasattr(value, "__html__") or isinstance(value, bool):
             return value
         if isinstance(value, datetime):
-            return self.texts.date(value.astimezone())
+            return self.texts.date(value.astimezone(self.texts.zone))
         if isinstance(value, int):
             return self.texts.written(value)
         return "".join(

@@ -74,32 +74,28 @@ def serve(options: DeskOptions, stop: threading.Event, say: Callable[[str], None
         guarded = Guard(Desk(pages).app(), session=session, pages=pages, bytes_max=UPLOAD_BYTES_MAX)
         hosted = TrustedHostMiddleware(guarded, allowed_hosts=HOSTS, www_redirect=False)
         with _serving(with_headers(hosted), listener), _opener(opener, session.address):
-            for line in _greeting(options, session, opener):
+            for line in _greeting(options, session, opener, pages.texts):
                 say(line)
-            say(_wait(session, stop))
+            say(pages.texts(_wait(session, stop)))
 
 
-def _greeting(options: DeskOptions, session: Session, opener: Path) -> list[str]:
+def _greeting(options: DeskOptions, session: Session, opener: Path, texts: Texts) -> list[str]:
     """What is printed at the start. The address is printed on a terminal only, and works once."""
-    file = f"in a browser of this machine within ten minutes; it works once: {opener}"
     if options.opens_browser and webbrowser.open(opener.absolute().as_uri()):
-        return [
-            "The desk is open in your browser. Ctrl-C ends it; what it has started goes on.",
-            f"If no browser has opened, open this file {file}",
-        ]
+        return [texts("serve.opened"), texts("serve.not_opened", file=opener)]
     if options.shows_address:
-        return [f"Open this address within ten minutes; it works once: {session.address}"]
-    return [f"Open this file {file}"]
+        return [texts("serve.address", address=session.address)]
+    return [texts("serve.file", file=opener)]
 
 
 def _wait(session: Session, stop: threading.Event) -> str:
-    """Waits until the desk has to end, and returns why. It never ends while a command of its own runs."""
+    """Waits until the desk has to end, and returns why, by code. It never ends while a command of its own runs."""
     while not stop.wait(_POLL_S):
         if session.has_ended.is_set():
-            return "The desk has ended: its address was used a second time. Start it again."
+            return "serve.used_twice"
         if session.clock() - session.touched_at > IDLE_S and not is_busy():
-            return "The desk has ended after an hour without use."
-    return "The desk has ended."
+            return "serve.idle"
+    return "serve.ended"
 
 
 def _listener(port: int) -> socket.socket:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from importlib import resources
 from pathlib import PurePath
 from typing import Final, cast
+from zoneinfo import ZoneInfo
 
 from orderbridge.sources import texts
 from orderbridge.sources.kinds import ADDED_FIELDS
@@ -47,7 +48,7 @@ COMPARED: Final = {
 _AMOUNT: Final = re.compile(r"(?<![\w.,])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?=[ ;]|$)")
 """A number among the amounts of a text."""
 _GROUPED: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
-_TIME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})((?: [0-9]{2}:[0-9]{2})?(?: UTC)?)")
+_TIME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})( [0-9]{2}:[0-9]{2})?( UTC)?")
 """A count and a time as commands write them."""
 _COUNTS: Final = (
     "count",
@@ -67,10 +68,15 @@ _TIMES: Final = ("at", "day")
 
 
 class Texts(texts.Texts):
-    """The texts in one language. See `sources.texts.Texts`."""
+    """The texts in one language. See `sources.texts.Texts`.
+
+    Attributes:
+        zone: by whose clock times are shown; None: as they are written, or by that of this machine.
+    """
 
     def __init__(self, language: Language) -> None:
         super().__init__(language, catalogue())
+        self.zone: ZoneInfo | None = None
 
     def reworded(self, text: str, *codes: str) -> str:
         """See `sources.texts.Texts`. A page has words of its own for some texts, and names fields as people do."""
@@ -104,8 +110,15 @@ class Texts(texts.Texts):
         if name in _COUNTS and _GROUPED.fullmatch(value):
             return self.number(int(value.replace(",", "")))
         if name in _TIMES and (found := _TIME.fullmatch(value)) is not None:
-            return f"{self.date(date.fromisoformat(found[1]))}{found[2]}"
+            return self._time(*found.groups(default=""))
         return self.reworded(value, "part")
+
+    def _time(self, day: str, clock: str, zone: str) -> str:
+        """A time as a command wrote it, which may have no clock; one in UTC is by the clock of the page."""
+        if not zone or not clock or self.zone is None:
+            return f"{self.date(date.fromisoformat(day))}{clock}{zone}"
+        at = datetime.fromisoformat(f"{day}{clock}+00:00")
+        return self.date(at.astimezone(self.zone))
 
     def value(self, number: str | float) -> str:
         """A number of a file as people write it: with two decimals, unless it is whole or has more."""

@@ -39,6 +39,7 @@ from orderbridge.pipelines.mapping import (
     to_toml,
 )
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
+from orderbridge.pipelines.mapping.field_paths import paths_of_answer
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from orderbridge.sources.disk import disk_errors, first_free, write_private
 from orderbridge.sources.errors import UsageError
@@ -220,17 +221,24 @@ def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMa
 
     A field that another column filled is that column's no more; where a column has passwords, none are made.
     """
-    fields = {name: None if value == IGNORE else value for name, value in answers.items()}
-    given = set(filter(None, fields.values()))
+    fields = {
+        name: () if value == IGNORE else paths_of_answer(mapping.kind, value)
+        for name, value in answers.items()
+    }
+    given = {path for paths in fields.values() for path in paths}
     columns: dict[str, MappedColumn] = {}
     for name, column in mapping.columns.items():
         has_lost_field = name not in fields and not given.isdisjoint(column.paths)
         columns[name] = MappedColumn(name, None) if has_lost_field else column
-    for name, path in fields.items():
+    for name, paths in fields.items():
         before = columns.get(name)
-        if before is None or before.field != path:
+        if before is None or (before.paths or paths) != paths or not paths:
             is_unproven = before is not None or name in mapping.doubtful
-            columns[name] = MappedColumn(name, path, answered=path is not None and is_unproven)
+            field, *also = paths or (None,)
+            is_answered = field is not None and is_unproven
+            columns[name] = MappedColumn(
+                name, field, tuple(filter(None, also)), answered=is_answered
+            )
     open_contests = {
         path: tuple(name for name in names if name not in fields)
         for path, names in mapping.contested.items()

@@ -66,6 +66,13 @@ class FieldPath(NamedTuple):
         return EACH in self.steps
 
 
+def paths_of_answer(kind: str, answer: str) -> tuple[str, ...]:
+    """The fields that an answer for a column names: one, or several with commas between, `erpCode,loginCode`."""
+    if isinstance(resolve(kind, answer), FieldPath):
+        return (answer,)
+    return tuple(part.strip() for part in answer.split(","))
+
+
 def resolve(kind: str, path: str) -> FieldPath | str:
     """The field that a path names; otherwise the reason why there is none, worded to follow the path."""
     fields = paths(kind)

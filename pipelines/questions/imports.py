@@ -20,7 +20,7 @@ from orderbridge.pipelines.import_file.asking import (
     begun_imports,
 )
 from orderbridge.pipelines.import_file.reading import read_columns
-from orderbridge.pipelines.mapping.field_paths import resolve
+from orderbridge.pipelines.mapping.field_paths import paths_of_answer, resolve
 from orderbridge.pipelines.questions.model import (
     AskedQuestion,
     Given,
@@ -150,7 +150,8 @@ def _check_fields(begun: BegunImport, answers: Mapping[str, str]) -> None:
     lookups = tuple(map(Path, begun.lookups))
     columns = read_columns(begun.kind, Path(begun.file), begun.read_options, lookups).columns
     fields = {one.name: list(one.fields) for one in columns}
-    fields |= {name: [] if value == IGNORE else [value] for name, value in answers.items()}
+    for name, value in answers.items():
+        fields[name] = [] if value == IGNORE else [*paths_of_answer(begun.kind, value)]
     filled_by: dict[str, str] = {}
     for name, paths in fields.items():
         for path in paths:
@@ -167,13 +168,14 @@ def _check_value(begun: BegunImport, key: str, given: GivenAnswer) -> None:
     """Raises UsageError where a value is no answer to a question."""
     value = str(given.value)
     if key.startswith(_COLUMN):
-        target = resolve(begun.kind, value)
-        if value != IGNORE and isinstance(target, str):
-            raise UsageError(
-                f"{value} {target}",
-                f"The fields, and what they mean: orderbridge template {begun.kind} --mapping\n"
-                f"  If the column is not to be sent: {answer_command(given.question, IGNORE)}",
-            )
+        for path in () if value == IGNORE else paths_of_answer(begun.kind, value):
+            target = resolve(begun.kind, path)
+            if isinstance(target, str):
+                raise UsageError(
+                    f"{path} {target}",
+                    f"The fields, and what they mean: orderbridge template {begun.kind} --mapping\n"
+                    f"  If the column is not to be sent: {answer_command(given.question, IGNORE)}",
+                )
         return
     asked = (*begun.questions, _PASSWORDS)
     possible = next((one.answers for one in asked if one.key == key), (value,))

@@ -71,18 +71,24 @@ class Meanings:
         return question in SETTINGS
 
     def asked(self) -> list[AskedQuestion]:
-        """See `QuestionKind`. None where no run of this version has reconciled."""
+        """See `QuestionKind`. Where no run of this version has reconciled, those that were answered."""
         evidence, assumptions, first, source = _last_run()
         given = RunAnswers.read().in_force(source)
         made = questions(evidence, {**assumptions, **given})
         overridden = _overridden(given)
-        return [
+        asked = [
             replace(
                 _asked(one, SETTINGS[one.id]),
                 first_seen_at=first.get(one.id),
                 note=overridden.get(one.id) or _unused_rows(one),
             )
             for one in made
+        ]
+        known = {one.id for one in asked}
+        return asked + [
+            without_evidence(SETTINGS[key], stored)
+            for key, stored in read_answers().answers.items()
+            if key not in known and key in SETTINGS
         ]
 
     def check(self, answers: Sequence[GivenAnswer], given: Given) -> None:

@@ -34,7 +34,6 @@ from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.platforms import Platforms
 from orderbridge.pipelines.questions.writes import Writes
 from orderbridge.pipelines.warehouse.build import kept_open
-from orderbridge.sources.settings import read_answers
 from orderbridge.sources.settings.setting import SETTINGS
 
 KINDS: Final[tuple[QuestionKind, ...]] = (
@@ -80,7 +79,7 @@ def find_question(name: str) -> AskedQuestion:
         found = known[name]
         return replace(found, examples=[*found.examples, *examples_for(found)])
     if (setting := SETTINGS.get(name)) is not None and setting.asks:
-        return without_evidence(setting, read_answers().answers.get(name))
+        return without_evidence(setting)
     near = get_close_matches(name, known, n=1) or [one for one in known if name in one]
     raise unknown_question(name, f"Did you mean {near[0]}?" if near else "")
 

@@ -302,6 +302,24 @@ def test_two_columns_for_one_field_are_marked_and_named_in_the_language_of_the_p
         assert {columns_of(refused.text)[name] for name in names} == {field}
 
 
+def test_the_code_of_the_erp_is_the_code_that_customers_log_in_with(
+    desk: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "code")
+    path = drop(desk, CUSTOMERS)
+    page = seen_at_its_end(desk, path)
+    assert "choose both fields for its column" in page
+    assert "<details id" not in page, "a second file has nothing to do with it"
+    columns = columns_of(page)
+    (code,) = [name for name in columns if name.endswith("digo")]
+    assert desk.post(f"{path}/columns", **{**columns, code: "erpCode,loginCode"}).status_code == 303
+    page = seen_at_its_end(desk, path)
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/passwords)"', page))
+    desk.post(f"{path}/answers", **{question: "file"})
+    assert re.findall("Send [0-9]+ lines", seen_at_its_end(desk, path)) == ["Send 7 lines"]
+    assert columns_of(desk.get(f"{path}?step=columns").text)[code] == "erpCode,loginCode"
+
+
 def test_leaving_at_any_step_and_coming_back_goes_on_there(desk: Browser, project: Bridge) -> None:
     path = drop(desk, CUSTOMERS)
     seen_at_its_end(desk, path)

@@ -20,7 +20,7 @@ import duckdb
 import pytest
 
 from orderbridge.pipelines.desk import imports, jobs
-from orderbridge.pipelines.desk.home import nights
+from orderbridge.pipelines.desk.home import Home, NightRow, nights
 from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.plans import corrections_of, plan_page
@@ -550,6 +550,20 @@ def test_the_cells_to_correct_come_first_and_columns_that_are_not_sent_last() ->
     }
     shown = corrections_of(document, Texts("en"))
     assert [shown.columns[at] for at in shown.order] == ["Correo", "Nombre", "Nota"]
+
+
+def test_times_are_by_the_clock_of_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECONCILE__TIMEZONE", "America/Lima")
+    pages = Pages(Texts("es"))
+    pages.globals |= {"base": "", "form_token": ""}
+    at = datetime(2026, 12, 1, 3, 17, tzinfo=UTC)
+    words = "7 to /products/4/variants/8 on 2026-12-01 03:17 UTC"
+    row = NightRow(at=at, command="", result="", is_good=True)
+    page = str(pages.page("home", view=Home(project="", nights=[row], is_empty=True)).body, "utf-8")
+    assert "30/11/2026 22:17" in page
+    assert pages.texts.known(words).endswith("el 30/11/2026 22:17")
 
 
 def test_values_of_a_plan_are_in_the_notation_of_the_language() -> None:

@@ -116,8 +116,8 @@ def pattern(shown: str) -> str:
             [*CODES, "000904", "000905", "6940095561234", "6940095561235"],
             {1001: 1350, 1005: 1.5},
         ),
-        ("office.md", "en_GB.UTF-8", 2, 2, CODES, {}),
-        ("oficina.md", "es_ES.UTF-8", 2, 2, CODES, {}),
+        ("import.md", "en_GB.UTF-8", 2, 2, CODES, {}),
+        ("importar.md", "es_ES.UTF-8", 2, 2, CODES, {}),
     ],
 )
 def test_the_transcripts_are_what_is_seen(
