@@ -700,6 +700,7 @@ def test_what_the_platform_does_with_a_stock_is_asked_before_it_is_sent(project:
         assert "Enviar una línea" in page
         question = desk.get("/question", params={"id": key}).text
         assert "desde el próximo archivo" in question
+        assert "Respondida: <b>" in question, "although no run has evidence about it"
         # where the platform adds, the file needs changes: the page offers to change the answer
         added = desk.post("/question", id=key, value="increment")
         assert added.status_code == 303
