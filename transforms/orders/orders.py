@@ -425,7 +425,9 @@ def orders_findings(
     if cancelled := counts["cancelled with total"]:
         detail = f"{cancelled} of {counts['with total']} orders with a total are cancelled"
         findings.append(table_finding("orders", "cancelled_with_total", detail))
-    contrary = {name: counts[f"disputed {name}"] for name in choice.cancellation.witnesses}
+    cancellation = choice.cancellation
+    stating = [*cancellation.witnesses, cancellation.status]
+    contrary = {name: counts[f"disputed {name}"] for name in stating}
     if any(contrary.values()):
         said = ", ".join(f"{name} in {count} orders" for name, count in contrary.items() if count)
         findings.append(
