@@ -151,11 +151,6 @@ class Agreement:
     passwords: str
     doubts: int
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether some of its requests have ended before."""
-        return self.operations < self.planned
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPage:
@@ -163,12 +158,14 @@ class PlanPage:
 
     Attributes:
         read_as: how the numbers of columns are read, which is nothing to worry about.
+        has_begun: some of its requests have ended before: the counts are of requests then, beside lines not sent.
         failing_columns: for which every line is rejected; empty: there are none.
         passwords: the folder of the file with the new ones; empty: there are none.
     """
 
     lines: int
     counts: Sequence[Count]
+    has_begun: bool
     created: NewRecords
     changes: Sequence[Change]
     has_more_changes: bool
@@ -201,9 +198,12 @@ def plan_page(
     corrections = corrections_of(document, texts, corrected)
     failing_columns = _failing_columns(document)
     is_corrected = bool(corrected) and not corrections.rows
+    agreement = _agreement(document.get("agreement"), counts)
+    has_begun = agreement is not None and agreement.operations < agreement.planned
     return PlanPage(
         lines=changes.get("lines", 0),
-        counts=_counts(counts, texts),
+        counts=_begun_counts(agreement, counts, texts) if has_begun else _counts(counts, texts),
+        has_begun=has_begun,
         created=_new_records(rows, texts),
         changes=[*_changes(rows, texts)],
         has_more_changes=len(_rows(changes, "changes")) >= ROWS_MAX,
@@ -214,7 +214,7 @@ def plan_page(
         notes=[texts.known(note) for note in notes if not _is_as_expected(note)],
         read_as=[texts.known(note) for note in notes if _is_as_expected(note)],
         corrections=corrections,
-        agreement=_agreement(document.get("agreement"), counts),
+        agreement=agreement,
         next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
         results=_counts(_results(_part(document, "push")), texts),
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
@@ -360,6 +360,18 @@ def _counts(counts: Mapping[str, int], texts: Texts) -> list[Count]:
         for outcome, lines in counts.items()
         if lines
     ]
+
+
+def _begun_counts(
+    agreement: Agreement | None, counts: Mapping[str, int], texts: Texts
+) -> list[Count]:
+    """The requests of a plan that was begun, and the lines of which none is sent."""
+    if agreement is None:
+        return []
+    ended = agreement.planned - agreement.operations
+    requests = {"ended": ended, "left": agreement.operations}
+    unsent = {outcome: lines for outcome, lines in counts.items() if outcome not in _SENT}
+    return _counts({**requests, **unsent}, texts)
 
 
 def _outcome(outcome: str, texts: Texts, lines: int) -> str:

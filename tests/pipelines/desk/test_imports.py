@@ -627,13 +627,16 @@ def test_an_import_that_is_killed_at_any_step_goes_on_and_sends_nothing_twice(
 
 def test_of_a_plan_that_was_begun_the_page_counts_what_is_left() -> None:
     agreement = {"operations": 264, "planned": 300, "environment": "sandbox", "host": "shop"}
-    document = {"changes": {"lines": 300, "counts": {"create": 300}}, "agreement": agreement}
-    left = plan_page(document, Texts("es")).agreement
-    assert left is not None
-    assert (left.has_begun, left.lines) == (True, 0), "300 lines are not sent again"
+    counts = {"create": 300, "rejected": 2}
+    document = {"changes": {"lines": 302, "counts": counts}, "agreement": agreement}
+    begun = plan_page(document, Texts("es"))
+    shown = [(one.lines, one.words) for one in begun.counts]
+    assert shown == [
+        *((36, "peticiones ya terminadas"), (264, "peticiones por enviar"), (2, "rechazadas")),
+    ], "300 lines are not created again"
     whole = plan_page({**document, "agreement": {**agreement, "operations": 300}}, Texts("es"))
-    assert whole.agreement is not None
-    assert (whole.agreement.has_begun, whole.agreement.lines) == (False, 300)
+    assert [one.words for one in whole.counts] == ["se crean", "rechazadas"]
+    assert [one.agreement and one.agreement.lines for one in (begun, whole)] == [0, 300]
 
 
 def test_an_import_that_was_begun_in_a_terminal_goes_on_in_the_desk(
