@@ -119,7 +119,7 @@ class QuestionPage:
         unless, otherwise: the case in which no answer is right, where it is known apart, and what to do then.
         holds_up: what rests on it: figures by their names.
         pair: the two records that it is about.
-        answer: of a person, in words; empty: there is none, or it is a table.
+        answer: of a person, in words; empty: there is none.
         no_class: what is chosen for a value of a table to take its answer back.
         is_withdrawable: a person has answered it, and can take that back.
         counts: from when the answer counts, in words.
@@ -206,7 +206,7 @@ def question_page(question: AskedQuestion, texts: Texts, typed: str = "") -> Que
         otherwise=question.otherwise.removeprefix(NOT_FINE),
         holds_up=[*dict.fromkeys(_held_up(one, texts) for one in question.holds_up)],
         pair=_pair(question.id, texts) if question.id.startswith(PAIR) else None,
-        answer="" if is_table else _given_answer(question, texts),
+        answer=_given_answer(question, texts),
         no_class=NO_CLASS,
         is_withdrawable=question.state == "answered" and not is_write(question.id),
         counts=_counts(question.id, texts),
@@ -215,8 +215,17 @@ def question_page(question: AskedQuestion, texts: Texts, typed: str = "") -> Que
 
 def _given_answer(question: AskedQuestion, texts: Texts) -> str:
     """The answer of a person in words; empty where there is none."""
-    is_given = question.state == "answered" and question.value
-    return answer_label(question.id, str(question.value), texts) if is_given else ""
+    is_answered = question.state == "answered"
+    value = (question.value if is_answered else None) or ""
+    if question.answer is not None:
+        value = question.answer.value
+    if _classes(question):
+        return _table_words(value, texts)
+    return answer_label(question.id, value, texts) if value else ""
+
+
+def _table_words(table: str, texts: Texts) -> str:
+    return ", ".join(f"{value}: {texts(f'class.{of}')}" for value, of in table_of(table).items())
 
 
 def _counts(question: str, texts: Texts) -> str:
@@ -277,12 +286,12 @@ def text_language(one: AskedQuestion, texts: Texts) -> str:
 
 
 def _now(one: AskedQuestion, texts: Texts) -> str:
-    if answer := _given_answer(one, texts):
+    if one.state == "answered" and (answer := _given_answer(one, texts)):
         return "; ".join(filter(None, (one.reason, answer)))
     used = (one.proposal if one.state == "open" else one.value) or ""
     if one.reason or not _classes(one):
         return one.reason or used
-    return ", ".join(f"{value}: {texts(f'class.{of}')}" for value, of in table_of(used).items())
+    return _table_words(used, texts)
 
 
 def _choice(question: AskedQuestion, choice: Choice, texts: Texts) -> ChoiceRow:
