@@ -36,7 +36,7 @@ from tests.soak.transport import SandboxTransport
 from tests.soak.walks import inline
 
 BEGIN = datetime(2026, 3, 2, 4, tzinfo=UTC)
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
 
 @dataclass
@@ -176,9 +176,9 @@ def test_the_interval_is_counted_from_the_last_whole_read(bench: TailBench) -> N
     assert bench.pull(after=2 * DAY).verdict == "tail"
     bench.settings = replace(bench.settings, whole_read_days=1)
     assert bench.pull().verdict == "complete"
-    assert bench.pull(after=DAY - HOUR).verdict == "tail"
-    assert bench.pull(after=HOUR).verdict == "complete"
-    assert bench.pull(after=-HOUR).verdict == "complete", "the clock went back"
+    assert bench.pull(after=DAY - SECOND).verdict == "tail"
+    assert bench.pull(after=SECOND).verdict == "complete"
+    assert bench.pull(after=-SECOND).verdict == "complete", "the clock went back"
 
 
 CURSOR = "UPDATE ops.order_cursor SET"
