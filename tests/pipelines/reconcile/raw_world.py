@@ -314,7 +314,7 @@ def _price_list(draw: random.Random, key: str, source: str | None) -> Row:
 
 SOURCES = {
     "L1": None, "L2": "L1", "L3": "L2", "L4": "L9", "L5": "L4", "L6": "L7", "L7": "L6", "L8": "L6", "7": "",
-    "7.0": "L1", "8": "7", "08": "08", "L10": "8.0", "L11": "L10", "L12": " L11", "L13": "L13", "L14": "404",
+    "7.0": "L1", "8": "7", "08": None, "L10": "8.0", "L11": "L10", "L12": " L11", "L13": "L13", "L14": "404",
     "L15": "L14", "L17": "08",
 }  # fmt: skip
 """Two chains of two steps and more, two circles, two that end at a list which is not there."""
