@@ -1,24 +1,26 @@
-"""DuckDB with one thread: in a run of some dozen rows, waking the others is a fifth of the CPU.
+"""DuckDB for some dozen rows: with one thread, and without compression.
 
-Commands that are started as a person starts them, such as those of the tutorial and the crontab, and benchmarks have as
-many as the machine.
+Waking the other threads is a fifth of the CPU of a run, and trying each way to compress each column half of that of a
+checkpoint. Commands that are started as a person starts them, such as those of the tutorial and the crontab, and
+benchmarks have what DuckDB has.
 """
 
 from __future__ import annotations
 
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 
+SETTINGS: Final[dict[str, Any]] = {"threads": 1, "force_compression": "uncompressed"}
 connect = duckdb.connect
 
 
 @wraps(connect)
-def connect_with_one_thread(
+def connect_for_few_rows(
     database: object = ":memory:", read_only: bool = False, config: dict[str, Any] | None = None
 ) -> duckdb.DuckDBPyConnection:
-    return connect(database, read_only=read_only, config={"threads": 1, **(config or {})})  # type: ignore[arg-type]
+    return connect(database, read_only=read_only, config={**SETTINGS, **(config or {})})  # type: ignore[arg-type]
 
 
-duckdb.connect = connect_with_one_thread
+duckdb.connect = connect_for_few_rows
