@@ -83,13 +83,18 @@ FROM (
 CREATE OR REPLACE VIEW bi.revenue_by_price_list AS
 SELECT CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, h.price_list_id,
     max(l.name) AS price_list_name, o.currency, nullif(count(o.is_sale), 0) AS orders, sum(o.revenue) AS revenue,
-    CAST(sum(CASE WHEN o.ordered_at < h.valid_from THEN 1 ELSE 0 END) AS BIGINT) AS assumed_orders,
+    CAST(sum(CASE WHEN o.ordered_at < h.valid_from OR o.ordered_at >= h.valid_to THEN 1 ELSE 0 END) AS BIGINT)
+        AS assumed_orders,
     CASE WHEN count(h.customer_id) = 0 THEN 'no known customer' WHEN h.price_list_id IS NULL THEN 'default'
         ELSE coalesce(max(l.name), 'not listed: ' || h.price_list_id) END AS price_list,
     count(o.is_sale) - count(o.revenue) AS unpriced_orders, count(*) - count(o.is_sale) AS unknown_orders,
     sum(CASE WHEN o.is_sale IS NULL THEN o.total END) AS unknown_total
-FROM bi.orders o LEFT JOIN reconciled.customer_history h ON h.customer_id = o.customer_id
-    AND (h.valid_from <= o.ordered_at OR h.version = 1) AND (h.valid_to IS NULL OR o.ordered_at < h.valid_to)
+FROM bi.orders o LEFT JOIN (
+    SELECT customer_id, version, price_list_id, valid_from, valid_to,
+        lead(valid_from) OVER (PARTITION BY customer_id ORDER BY version) AS next_from
+    FROM reconciled.customer_history
+) AS h ON h.customer_id = o.customer_id
+    AND (h.valid_from <= o.ordered_at OR h.version = 1) AND (h.next_from IS NULL OR o.ordered_at < h.next_from)
 LEFT JOIN reconciled.price_lists l ON l.price_list_id = h.price_list_id
 WHERE (o.is_sale IS NULL OR o.is_sale) AND o.ordered_date IS NOT NULL
 GROUP BY CAST(date_trunc('month', o.ordered_date) AS DATE), h.price_list_id, o.currency, h.customer_id IS NULL;

@@ -224,8 +224,9 @@ def test_revenue_is_by_the_price_list_at_the_time_of_the_order(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
     # as an order
-    first, moved = (
+    first, gone, moved = (
         datetime(2026, 4, 15, tzinfo=UTC),
+        datetime(2026, 4, 20, tzinfo=UTC),
         datetime(2026, 5, 20, 18, tzinfo=UTC),
     )
     insert(
@@ -235,7 +236,7 @@ def test_revenue_is_by_the_price_list_at_the_time_of_the_order(
     )
     for customer, price_list, version, begin, end in (
         ("1", "A", 1, first, moved), ("1", "B", 2, moved, None), ("2", None, 1, first, None),
-        ("3", "Z", 1, first, None),
+        ("3", "Z", 1, first, None), ("back", "A", 1, first, gone), ("back", "B", 2, moved, None),
     ):  # fmt: skip
         row = {"customer_id": customer, "price_list_id": price_list, "version": version}
         insert(build, "reconciled.customer_history", row | {"valid_from": begin, "valid_to": end})
@@ -252,13 +253,14 @@ def test_revenue_is_by_the_price_list_at_the_time_of_the_order(
         "reconciled.orders",
         *others,
         order("guest", days[1], customer_id=None, customer_status="none"),
+        order("while not listed", days[1], "back"),
     )
     sql = """SELECT month, price_list, price_list_name, currency, orders, revenue, assumed_orders, unpriced_orders
         FROM bi.revenue_by_price_list ORDER BY month, price_list"""
     assert build.execute(sql).fetchall() == [
         (date(2026, 4, 1), "Old", "Old", "PEN", 1, 10, 1, 0),
         (date(2026, 5, 1), "New", "New", "PEN", 2, 20, 0, 0),
-        (date(2026, 5, 1), "Old", "Old", "PEN", 1, 10, 0, 0),
+        (date(2026, 5, 1), "Old", "Old", "PEN", 2, 20, 1, 0),
         (date(2026, 5, 1), "default", None, "PEN", 1, None, 0, 1),
         (date(2026, 5, 1), "no known customer", None, "PEN", 2, 10, 0, 1),
         (date(2026, 5, 1), "not listed: Z", None, "PEN", 1, None, 0, 1),

@@ -304,18 +304,16 @@ def revenue_by_price_list(world: World) -> list[Row]:
         if one["is_sale"] is False or one["ordered_date"] is None:
             continue
         at = one["ordered_at"]
-        of_customer = [
-            version
-            for version in versions.get(one["customer_id"], [])
-            if (version["valid_from"] <= at or version["version"] == 1)
-            and (version["valid_to"] is None or at < version["valid_to"])
-        ]
-        candidates: list[Row | None] = [*of_customer] or [None]
-        for version in candidates:
-            is_assumed = version is not None and at < version["valid_from"]
-            list_id = version and version["price_list_id"]
-            key = (one["ordered_date"].replace(day=1), list_id, one["currency"], version is None)
-            found.append(one | {"key": key, "is_assumed": is_assumed})
+        version = None
+        for later in versions.get(one["customer_id"], []):
+            if later["version"] == 1 or later["valid_from"] <= at:
+                version = later
+        is_assumed = version is not None and not (
+            version["valid_from"] <= at < (version["valid_to"] or datetime.max.replace(tzinfo=UTC))
+        )
+        list_id = version and version["price_list_id"]
+        key = (one["ordered_date"].replace(day=1), list_id, one["currency"], version is None)
+        found.append(one | {"key": key, "is_assumed": is_assumed})
     rows = []
     for key, group in grouped(found, lambda one: one["key"]).items():
         month, list_id, currency, is_nobody = key

@@ -148,8 +148,9 @@ def _customer_orders(draw: random.Random, customers: Sequence[Row]) -> Iterator[
 
 
 def _history(draw: random.Random, customers: Sequence[Row]) -> Iterator[Row]:
-    """Up to three versions of each customer; some lists are not listed any more, or never were."""
-    for customer in customers:
+    """Up to three versions of each customer, some after a gap; some lists are not listed any more, or never were."""
+    drawn = (one for one in customers if one["customer_id"] != MOVED[0]["customer_id"])
+    for customer in drawn:
         begin = AS_OF - timedelta(days=600 + draw.randrange(90))
         for version in range(1, draw.choice((1, 2, 3, 3)) + 1):
             end = begin + timedelta(days=draw.randrange(30, 250), hours=draw.randrange(24))
@@ -160,7 +161,7 @@ def _history(draw: random.Random, customers: Sequence[Row]) -> Iterator[Row]:
                 "valid_from": begin,
                 "valid_to": end if version < 3 else None,
             }
-            begin = end
+            begin = end + timedelta(days=draw.choice((0, 0, 40)))
 
 
 def _orders(draw: random.Random) -> Iterator[Row]:
