@@ -40,7 +40,6 @@ RAW_PRICE_LISTS: Final = {
 }
 CUSTOMER_PRICE_LISTS: Final = {
     "price_list_id": TEXT,
-    "price_list_status": TEXT,
     "is_missing": BOOLEAN,
 }
 PRICE_LISTS: Final = {
@@ -84,7 +83,7 @@ def price_lists(
         .pipe(_with_chains, "unknown" if coverage_gap else "orphan")
     )
     counted = typed(customers, CUSTOMER_PRICE_LISTS)
-    counted = counted[(counted["price_list_status"] == "matched") & ~counted["is_missing"]]
+    counted = counted[~counted["is_missing"]]
     rows = rows.assign(
         customer_count=rows["price_list_id"].map(counted["price_list_id"].value_counts()).fillna(0)
     )

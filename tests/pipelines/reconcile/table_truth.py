@@ -140,11 +140,7 @@ def _digits(phone: str | None) -> str | None:
 def price_lists(nights: Nights) -> list[Row]:
     night = nights[-1]
     lists = sorted(night["price_lists"], key=lambda one: one["id"])
-    of_customers = [
-        one["price_list_id"]
-        for one in customers(nights)
-        if one["price_list_status"] == "matched" and not one["is_missing"]
-    ]
+    of_customers = [one["price_list_id"] for one in customers(nights) if not one["is_missing"]]
     rows = []
     for one in lists:
         chain, is_broken = chain_of(one, lists)
