@@ -65,12 +65,3 @@ def test_refunds_have_an_amount_or_that_of_their_payments_or_lines(
         },
         [],
     )
-
-
-def test_a_refund_without_an_amount_is_a_finding(tmp_path: Path) -> None:
-    known: dict[str, Any] = {"lines": [{"quantity": 1, "price": 20}]}
-    nothing = {"id": 9, "reason": "broken", "lines": [{"quantity": 1, "price": None}]}
-    made = {"o1": [{"id": 1, **known}, nothing], "o2": [nothing], "o3": []}
-    found, unknown = refunded(tmp_path, made)
-    assert found == dict.fromkeys(made, (None, "sale"))
-    assert unknown == ["o1", "o2"]
