@@ -377,19 +377,21 @@ def test_open_plans_are_those_with_operations_that_have_not_ended(
 ) -> None:
     done, left = (
         record(warehouse(1), warehouse(2), warehouse(3)),
-        record(customer(1), customer(2), customer(3)),
+        record(*map(customer, range(1, 6))),
     )
     lead(done, 1, "in_flight", "confirmed")
     lead(done, 2, "in_flight", "rejected")
     lead(done, 3, "abandoned")
+    lead(left, 4, "in_flight", "in_doubt", at=5.0)
     lead(left, 1, "in_flight", "in_doubt", at=7.0)
     lead(left, 2, "in_flight", "rejected")
+    lead(left, 5, "in_flight", "in_doubt", "confirmed", at=11.0)
     lead(record(customer(7)), 7, *WAY["conflict"])
     found, disputed = ledger.open_plans()
     assert dict(disputed.states) == {"conflict": 1}
     assert (found.plan_id, found.kind, Path(found.folder).name) == (left.plan_id, "customers", "b")
     assert (dict(found.states), found.doubt_at) == (
-        {"in_doubt": 1, "rejected": 1, "planned": 1},
+        {"in_doubt": 2, "rejected": 1, "planned": 1, "confirmed": 1},
         7.0,
     )
 
