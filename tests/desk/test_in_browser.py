@@ -108,7 +108,7 @@ def test_in_spanish_by_keyboard_alone(project: Bridge, opened: Callable[..., Per
     person.until(lambda driver: driver.find_elements(By.ID, "send"))
     assert "Enviar 3 líneas" in person.text
     person.is_accessible()
-    button = person.find("#send button")
+    button = person.all("#send button")[-1]
     _tab_to(person, button)
     button.send_keys(Keys.ENTER)
     person.until(lambda _: "enviada" in person.find("h1").text)
@@ -190,11 +190,10 @@ def test_articles_take_their_ids_from_a_second_file_and_an_unknown_outcome_is_en
     assert "unknown outcome" in person.text
     person.is_accessible()
     person.find("section.next a.button").click()
-    while asked := person.driver.find_elements(By.PARTIAL_LINK_TEXT, "take effect"):
-        asked[0].click()
-        person.is_accessible()
-        person.find("input[value=landed]").click()
-        person.press("Answer")
+    person.is_accessible()
+    for answer in person.all("input[value=landed]"):
+        answer.click()
+    person.press("Answer")
     person.go("/")
     assert "unknown outcome" not in person.text
 
