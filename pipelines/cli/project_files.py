@@ -22,8 +22,8 @@ IGNORED: Final = (
     ".dlt/secrets.toml*", ".dlt/.anonymous_id", ".dlt/pipelines/", "*.duckdb", "*.duckdb.*", ".build-*/", "*.sqlite",
     "*.sqlite-*", "*.sqlite.*", "*.failed.json", "plan-*/", ".orderbridge-plan-*/",
     ".orderbridge-writing-*/", ".*.new", "report*.html", "passwords.csv",
-    ".env", ".env.*", "*.env", "nightly.jsonl", "nightly.log", "imports.jsonl", "*.[cC][sS][vV]", "*.[tT][sS][vV]",
-    "*.[xX][lL][sS]*", "*.[oO][dD][sS]",
+    ".env", ".env.*", "*.env", "nightly.jsonl", "nightly.log", "imports.jsonl", "*.asked.json",
+    ".lookup-records.json", "*.[cC][sS][vV]", "*.[tT][sS][vV]", "*.[xX][lL][sS]*", "*.[oO][dD][sS]",
 )  # fmt: skip
 """What a project's git must not hold: keys, the warehouse and what is next to it, ledger, plans, reports, ERP files."""
 _HINT: Final = "Free space, or name a folder that you can write to: orderbridge --project DIR …"

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from orderbridge.pipelines.cli.project_files import IGNORED
 from tests.access import set_acl
 from tests.pipelines.bridge import Bridge, bridge, command, start
 
@@ -55,6 +56,13 @@ def table() -> list[Row]:
         patterns = EXAMPLES.get(files) or tuple(re.findall(r"`([^`]+)`", files))
         rows.append(Row(patterns, personal.startswith("yes"), "keys" in personal))
     return rows
+
+
+def is_ignored(path: str) -> bool:
+    """Whether the project's `.gitignore` has a file, or a folder above it."""
+    lines = [line.removesuffix("/") for line in IGNORED]
+    parts = path.removesuffix("/").split("/")
+    return any(fnmatch.fnmatchcase(name, line) for name in (path, *parts) for line in lines)
 
 
 class Shell:
@@ -164,6 +172,8 @@ def test_every_file_is_private_under_any_umask_and_holds_what_the_table_says(
             or not [person for person in people if person in content]
         ), name
         assert not content or found[0].has_keys or not [key for key in keys if key in content], name
+        is_private = found and (found[0].is_personal or found[0].has_keys)
+        assert not content or not is_private or is_ignored(name), f"git sees {name}"
     elsewhere = (
         ".warehouse.duckdb.copied/",
         "orderbridge/",
