@@ -39,6 +39,8 @@ def answers_in(path: Path, why: str = "") -> list[GivenAnswer]:
         UsageError: the file cannot be read, or an entry is not valid.
     """
     if path.suffix.casefold() == ".toml":
+        with disk_errors(f"{path} cannot be read", "Name another file."):
+            path.stat()
         stored = read_answers(path=path).answers
         return [
             GivenAnswer(question=key, value=str(one.value), why=one.why or why)
@@ -62,7 +64,7 @@ def _entries(path: Path) -> Iterator[Mapping[str, str]]:
     if path == STDIN:
         return _json_entries(sys.stdin.buffer.read(), "stdin")
     if path.suffix.casefold() == ".json":
-        with disk_errors(path, "Name another file."):
+        with disk_errors(f"{path} cannot be read", "Name another file."):
             text = path.read_bytes()
         return _json_entries(text, str(path))
     return _table_entries(path)

@@ -232,6 +232,8 @@ def test_answers_are_read_from_json_and_from_another_project(gross: Bridge, tmp_
         "total",
         "eva",
     )
+    mistyped = run(gross, "answer --from answer.toml")
+    assert (mistyped.code, "answer.toml cannot be read: No such file" in mistyped.said) == (2, True)
 
 
 def test_answers_of_a_sandbox_are_assumptions_in_production_until_confirmed(
