@@ -138,6 +138,15 @@ def _invoke() -> int:
         return orderbridge.invoke(context) or ExitCode.DONE
 
 
+def _explained(error: click.ClickException) -> click.ClickException:
+    """The error, with the place of `--project` where that follows a command."""
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--project":
+        command = error.ctx.info_name if error.ctx is not None else "…"
+        words = f"--project goes before the command: orderbridge --project DIR {command}"
+        return click.UsageError(words, error.ctx)
+    return error
+
+
 def _stopped(error: BaseException) -> int:
     code = STOP.exit_code(ExitCode.STOPPED)
     end = "; the warehouse was published before" if was_published(error) else STOP.note
@@ -155,6 +164,7 @@ def main() -> None:
         code = error.exit_code
     except click.ClickException as error:
         code = ExitCode.USAGE
+        error = _explained(error)
         if STOP.style == "json":
             print_error(code, error.format_message())
         else:

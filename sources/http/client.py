@@ -354,7 +354,7 @@ class Client(AbstractContextManager["Client"]):
         try:
             return self._request(verb, target, body, seconds)
         except httpx.TransportError as error:
-            return connection_failure(error, self._host, seconds, self._http.read_timeout_s)
+            return self._connection_failure(error, seconds)
         except Exception:
             # closing a connection from another thread makes it fail in ways that no library documents
             if not self._closed.is_set():
@@ -384,7 +384,7 @@ class Client(AbstractContextManager["Client"]):
                 reply.broken = Failure("contract", str(error), _REPORT, reply.status)
             except httpx.TransportError as error:
                 # The status is known, although the body was cut off.
-                failure = connection_failure(error, self._host, seconds, self._http.read_timeout_s)
+                failure = self._connection_failure(error, seconds)
                 reply.broken = replace(failure, status=reply.status)
         reply.elapsed_s = monotonic() - began
         return reply
@@ -471,6 +471,10 @@ class Client(AbstractContextManager["Client"]):
         )
         words = "refused, and not in the form of the platform's errors"
         return replace(failure, words=words, hint=hint, is_foreign=True)
+
+    def _connection_failure(self, error: httpx.TransportError, seconds: float) -> Failure:
+        setting = f"sources.{self.family}.base_url"
+        return connection_failure(error, self._host, seconds, self._http.read_timeout_s, setting)
 
     def _message(self, reply: Response, sent: bytes) -> str:
         return platform_message(self.mask(reply.body, sent))

@@ -42,12 +42,12 @@ _CONNECTION_REASONS: Final[tuple[tuple[type[BaseException], ConnectionReason], .
     (ssl.SSLError, "tls"),
 )
 """What the exceptions behind an error show, the most telling first."""
-_ADDRESS_HINT: Final = "Check the host in base_url, and the network."
+_ADDRESS_HINT: Final = "Check the network. To change the host: orderbridge init {setting}"
 _CONNECTION_WORDS: Final[dict[ConnectionReason, tuple[str, str]]] = {
     "dns": ("the host name does not resolve", _ADDRESS_HINT),
     "refused": (
         "connection refused",
-        "Check host and port in base_url; if they are right, try again later.",
+        "If host and port are right, try again later. To change them: orderbridge init {setting}",
     ),
     "timeout": ("timed out", _ADDRESS_HINT),
     "certificate": (
@@ -138,11 +138,11 @@ class Failure:
 
 
 def connection_failure(
-    error: httpx.TransportError, host: str, seconds: float, read_s: float
+    error: httpx.TransportError, host: str, seconds: float, read_s: float, setting: str
 ) -> Failure:
     """Classifies a transport error, its causes attached, in words of our own: the library's may quote headers.
 
-    `seconds` is the limit of the request as a whole, `read_s` that of a single read.
+    `seconds` is the limit of the request as a whole, `read_s` that of a single read; `setting` has the address.
     """
     if not isinstance(error, _CONNECT_ERRORS):
         if isinstance(error, httpx.TimeoutException):
@@ -157,6 +157,7 @@ def connection_failure(
         )
     reason = _connection_reason(error)
     words, hint = _CONNECTION_WORDS[reason]
+    hint = hint.format(setting=setting)
     no_answer = any(
         isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN
         for cause in causes(error)

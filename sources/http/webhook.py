@@ -42,5 +42,5 @@ def post_json(url: Secret, payload: Mapping[str, object], settings: HttpSettings
             response = transport.handle_request(request)
             response.close()
     except httpx.TransportError as error:
-        return connection_failure(error, host, seconds, settings.read_timeout_s).words
+        return connection_failure(error, host, seconds, settings.read_timeout_s, "notify.url").words
     return "" if response.is_success else f"{host} answered with status {response.status_code}"

@@ -153,6 +153,8 @@ def test_with_log_json_every_line_is_json_and_errors_too(shop: Bridge) -> None:
         done = shop.command(*line.split(), WAREHOUSE__PATH="none.duckdb")
         assert (done.code, len(as_json(done.err))) == (2, 1)
     assert "'1d' is not a valid number" in done.err
+    misplaced = shop.command("status", "--project", ".")
+    assert (misplaced.code, "orderbridge --project DIR status\n" in misplaced.err) == (2, True)
 
 
 def test_check_prints_each_thing_and_ends_with_the_most_severe(shop: Bridge) -> None:

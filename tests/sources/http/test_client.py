@@ -491,6 +491,7 @@ def test_a_connection_that_is_refused_names_its_host() -> None:
             one.get("/customers", check=parsed)
         assert one.send("POST", "/customers", BODY).state == "not_sent"
     assert (error.value.reason, error.value.host) == ("refused", host)
+    assert "orderbridge init sources.legacy.base_url" in str(error.value)
 
 
 ECHO = json.dumps({"errors": [{"message": f"{KEY} {PASSWORD}", "code": KEY}]}).encode()
