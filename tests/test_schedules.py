@@ -80,17 +80,23 @@ def test_the_environment_file_names_settings_and_reads_alike_in_sh_and_systemd(
 
 
 def placed(text: str, tmp_path: Path) -> str:
-    return text.replace("/srv/orderbridge/docs", str(CHECKOUT / "docs")).replace(
-        "/srv/orderbridge", str(tmp_path / "srv")
-    ).replace("/etc/orderbridge.env", str(tmp_path / "orderbridge.env"))  # fmt: skip
+    places = {
+        "/srv/orderbridge/docs": CHECKOUT / "docs",
+        "/srv/orderbridge": tmp_path / "srv",
+        "/srv/shop": tmp_path / "shop",
+        "/etc/orderbridge.env": tmp_path / "orderbridge.env",
+    }
+    for path, place in places.items():
+        text = text.replace(path, str(place))
+    return text
 
 
 def test_the_crontab_runs_and_watches_a_platform(tmp_path: Path) -> None:
     variables, ((*_, night), (*_, monitor)) = schedule()
     assert (set(variables), "%" in night + monitor) == ({"SHELL", "PATH", "MAILTO"}, False)
-    data, binaries = tmp_path / "srv/data", tmp_path / "srv/.venv/bin"
+    data, binaries = tmp_path / "shop", tmp_path / "srv/.venv/bin"
     data.mkdir(parents=True)
-    binaries.parent.mkdir()
+    binaries.parent.mkdir(parents=True)
     binaries.symlink_to(Path(sys.executable).parent)
     cron = {"PATH": placed(variables["PATH"], tmp_path), "HOME": str(tmp_path), "LOGNAME": "nobody"}
     with bridge(tmp_path) as made:
@@ -573,7 +579,7 @@ def test_an_import_of_no_file_is_named_and_the_page_imports_what_it_names(
     ):
         (tmp_path / "erp" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "erp" / file).touch()
-    (tmp_path / "srv/data").mkdir(parents=True)
+    (tmp_path / "shop").mkdir(parents=True)
     shutil.copy(ENVIRONMENT, tmp_path / "orderbridge.env")
     page = (CHECKOUT / "docs/nightly-import.md").read_text("utf-8")
     for line in re.findall(r"^(?:[\d*/]+ ){5}(.*import\.sh.*)$", page, re.MULTILINE):
