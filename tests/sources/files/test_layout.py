@@ -40,6 +40,8 @@ HEADERS: list[tuple[str, str, dict[str, Any]]] = [
       for above in ("Fecha;2024-05-01\n", "Listado de precios\n", "Empresa:;ACME\n", "Listado\nFecha;01/05/2024\n")),
     # names of groups, above names that the rows prove
     (f"Artículo;Artículo;Venta;Venta\n{STOCK}", "", {"columns": "Código,Nombre,PVP,Stock", "preamble": (1,)}),
+    (f"Listado;;;\nArtículo;Artículo;Venta;Venta\n{STOCK}", "",
+     {"columns": "Código,Nombre,PVP,Stock", "preamble": (1, 2)}),
     ("Código;Nota;Nota;PVP\nTornillo;largo;zinc;1,50\nTuerca;corta;inox;2,50\n", "", {"header": (1,), "rows": [2, 3]}),
     ("Código;Nota;Nota;PVP\nTornillo;largo;zinc;gratis\nTuerca;corta;inox;2,50\n", "", {"header": (1,)}),
     *((f"{header}\n{ROWS}", "", {"columns": header.replace(";", ","), "header": (1,)})
