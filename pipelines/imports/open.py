@@ -247,7 +247,7 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
         raise UsageError(
             f"{file.name} has no column {names}, which the mapping {mapping.path} uses",
             f"Its columns: {listed(columns)}. Rename the header in the file, or the column in the mapping. One that "
-            "`import` keeps under mappings/ may be deleted: it asks again.",
+            "`import` keeps can be made anew: orderbridge questions",
         )
     unmapped = [
         name
@@ -261,8 +261,8 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
         hint = (
             'Map each one to a field in the mapping, or ignore it by name: ignore = ["…"].'
             if mapping.path is not None
-            else "Answer what `import` asks about each, in a terminal or by `orderbridge questions`. Or create a "
-            "mapping, map or ignore each of them there, and add --mapping: "
+            else "To answer what `import` asks about each: orderbridge questions\n"
+            "  Or map or ignore each in a mapping, and name it with --mapping (`run`: --erp-variants-mapping): "
             + _template(mapping.kind, file)
         )
         raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {names}", hint)
