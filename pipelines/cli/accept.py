@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--severity",
     type=click.Choice(get_args(Severity)),
-    help="Give them this severity instead of accepting them.",
+    help="List them with this severity instead of accepting them.",
 )
 def command(
     rule: str | None,
@@ -44,11 +44,10 @@ def command(
 ) -> None:
     """Accept findings of a RULE, such as orders.form_changed; without one, list what is accepted.
 
-    A SUBJECT is the id of a record, or what the detail of the finding begins with, up to a colon. Without one, all
-    findings of the rule are accepted. They are counted and no longer listed, and cause no exit code 9. Where a finding
-    reports a change, such as a field of orders that has another form, the next run takes the new state as the one to
-    compare with. With --severity they stay listed, as an error, a warning or info. It is written to .dlt/accepted.toml
-    with who, when and why; keep that file in version control.
+    A SUBJECT is the id of a record, or the detail of the finding up to its first colon. Without one, all findings of
+    the rule are accepted. Accepted findings are counted, but no longer listed, and cause no exit code 9. If a finding
+    reports a change, such as another form of a field of orders, the next run compares with the new state. Acceptances
+    are written to .dlt/accepted.toml with who, when and why; keep that file in version control.
     """
     start()
     from orderbridge.pipelines.warehouse.answers.accepted import accepted_file, read_acceptances

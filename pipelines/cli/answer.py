@@ -40,10 +40,8 @@ def command(
 ) -> int | None:
     """Answer a QUESTION with a VALUE; `orderbridge questions` lists them.
 
-    An answer is kept in the project with who, when, why and the evidence that it was given on, and counts from the next
-    run, or at once with --now. With --from many are answered, all or none: a spreadsheet that `questions` or `review`
-    has written, JSON, or the answers.toml of another project. --proposed confirms what is assumed or proposed about the
-    meaning of values, and nothing else.
+    An answer counts from the next run, or at once with --now. It is kept in the project with who, when, why and the
+    evidence at that time.
     """
     start()
     if sum((question is not None, file is not None, proposed)) != 1:

@@ -81,8 +81,7 @@ next: orderbridge demo --desk  (its pages in the browser)
 def command(folder: Path, desk: bool, lang: Language | None) -> None:
     """Show the whole bridge against the built-in sandbox; no settings needed.
 
-    Run, import, import again, run, report. Nothing outside the folder is touched. With --desk, the first of
-    these only, then the desk opens in the browser, and the sandbox serves until it ends.
+    It runs `run`, `import`, `import` again, `run` and `report`. Nothing outside the folder is changed.
     """
     STOP.listen()
     demo(folder, opens_desk=desk, language=lang)

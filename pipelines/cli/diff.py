@@ -26,8 +26,7 @@ def command(before: str | None, after: str | None) -> None:
     """Show what differs between two versions of the warehouse, by table: keys added, gone, changed.
 
     The setting warehouse.keep says how many earlier versions are kept. A RUN is the id of the run that published a
-    version, or its beginning. Without one, the newest kept version is compared with the published one; with one, that
-    version.
+    version, or its beginning. One RUN is compared with the published version. Without one, the newest kept version is.
     """
     start()
     from orderbridge.pipelines.warehouse.versions import (

@@ -17,9 +17,9 @@ from orderbridge.sources.words import number
 def command(what: str, out: Path, has_personal: bool, overwrite: bool) -> None:
     """Write a TABLE or view of the warehouse, or a SELECT, as .xlsx, CSV or Parquet.
 
-    Columns that may hold personal data are left out, and a SELECT cannot use them. With --personal they are there.
-    Times are in UTC. The file can be read by you alone (mode 0600). `dbt` in the place of a table writes all tables as
-    the sources of a dbt project, a .yml.
+    Columns that may hold personal data are left out, and a SELECT cannot use them, unless --personal is given. Times
+    are in UTC. Only you can read the file (mode 0600). With `dbt` as TABLE, all tables are written as the sources of a
+    dbt project, a .yml.
     """
     start()
     if what == "dbt":

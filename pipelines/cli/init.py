@@ -59,10 +59,9 @@ MEANINGS: Final = ("timezone", "country")
 def command(changes: tuple[str, ...], sandbox: bool) -> int:
     """Set up a project, or change its settings: ask for hosts and keys, write the settings, check them.
 
-    Asks for what is not set; a SETTING, such as sources.legacy.api_key, is set to its VALUE, or asked for. Writes
-    .dlt/secrets.toml (mode 0600) and the lines of .gitignore that keep private files out of git, in the current folder
-    or that of --project; every other line stays as it is. Then checks as `orderbridge check` does, and prints the
-    problems.
+    Asks for what is not set. A SETTING, such as sources.legacy.api_key, is set to its VALUE, or asked for without one.
+    Writes .dlt/secrets.toml (mode 0600), and lines of .gitignore that keep private files out of git, in the current
+    folder or that of --project. Every other line stays. Then checks as `orderbridge check` does.
     """
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.sandbox.config import settings

@@ -137,7 +137,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 # checked by click
     """Plan what a CSV or .xlsx would change on the platform; sends nothing.
 
     KIND. The plan is a folder that you can read. Rejected rows are in
-    its rejects.csv with their reasons, and the exit code is 5: correct that file and plan it.
+    its rejects.csv with their reasons, and the exit code is 5: correct that file and plan it again.
     """
     with start() as reporter:
         from orderbridge.pipelines.plan.make import PlanOptions

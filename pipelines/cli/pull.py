@@ -41,15 +41,15 @@ def _lists(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
     metavar="RESOURCE",
     multiple=True,
     callback=_lists,
-    help=f"Read a list ({', '.join(LISTS)}), or that of a child table, as if for the first time: no page of a stopped "
-    "run, no tail, and forms and types of undocumented fields are decided anew. Known rows keep their times. May be "
-    "repeated; without RESOURCE, only these lists are read.",
+    help=f"Read a list ({', '.join(LISTS)}), or that of a child table, as if for the first time: pages of a stopped "
+    "run and --tail are not used, and forms and types of undocumented fields are decided anew. Known rows keep their "
+    "times. Repeatable. Without RESOURCE, only these lists are read.",
 )
 def command(resources: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 # those of pull_options
     """Read the lists to their ends and publish the raw tables.
 
-    RESOURCE: the name of a list, see --refresh; by default all whose API has settings. A list that cannot be read
-    keeps its previous table and sets the exit code; if every list fails, nothing is published.
+    RESOURCE: a list, as named under --refresh. Default: all lists whose API has settings. A list that cannot be read
+    keeps its previous table and sets the exit code. If every list fails, nothing is published.
     """
     with start(sends_keys=True) as reporter:
         from orderbridge.pipelines.pull.model import PullOptions

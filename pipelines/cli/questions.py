@@ -37,9 +37,8 @@ _COLUMNS: Final = ("question", "answer", "why", "state", "proposal", "text", "ev
 def command(question: str | None, target: Path | None) -> None:
     """List the questions that need a person, the most pressing first, or show one QUESTION with its evidence.
 
-    What is open is null where nothing decides it; what is assumed is used, and does not change by itself; what is
-    contradicted stays in use although rows speak against it. `orderbridge answer` answers a question. With --csv all of
-    them are written for a spreadsheet: fill in the column `answer`, then run `orderbridge answer --from FILE`.
+    An open question leaves values null. An assumed answer is used, and does not change by itself. A contradicted one
+    stays in use although rows speak against it. `orderbridge answer` answers a question.
     """
     start()
     from orderbridge.pipelines.questions.questions import asked_questions, find_question

@@ -39,8 +39,7 @@ def command(fail_on: FailOn, **options: Any) -> int:  # noqa: ANN401 # checked b
     """Build the reconciled tables from the published raw tables.
 
     With --erp-customers, the ERP's customers are matched with the platform's by ERP code, login code, e-mail address or
-    document number; --erp-result writes who is only in one of them, and what differs, as a workbook. Rejected lines of
-    an ERP file are listed, and the exit code is 5.
+    document number. Rejected lines of an ERP file are listed, and the exit code is 5.
     """
     with start() as reporter:
         from orderbridge.pipelines.reconcile.erp.files import ErpFiles

@@ -17,7 +17,7 @@ def command(out: Path | None, lang: Language | None) -> None:
     """Write one HTML page about the published warehouse, without personal data.
 
     It shows coverage, findings with what to do about each, the comparison with the ERP, price lists, promotions and
-    orders, and loads nothing from elsewhere. A new file can be read by you alone (mode 0600); a replaced one keeps its
+    orders. The page loads nothing from other places. Only you can read a new file (mode 0600); a replaced one keeps its
     mode.
     """
     start()

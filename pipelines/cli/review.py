@@ -25,10 +25,10 @@ _ANSWERS: Final = ("yes", "y", "no", "n", "skip", "s", "quit", "q")
 def command(file: Path | None, below: int, who: str | None, why: str | None) -> None:
     """Accept or reject pairs of the match with the ERP, the most doubtful first.
 
-    On a terminal it asks about one pair after another. In a pipe it writes them as CSV, which a spreadsheet opens: fill
-    in the column `decision` with accept or reject, and give the FILE to the same command. Decisions are kept in
-    .dlt/reviewed.csv with who, when and why. The next run that gets the ERP's file matches accepted pairs
-    (`matched_by` is `reviewed`), and rejected ones never again.
+    On a terminal it asks about one pair after another. In a pipe it writes them as CSV: fill in the column `decision`
+    with accept or reject in a spreadsheet, and pass the FILE to the same command. Decisions are kept in
+    .dlt/reviewed.csv with who, when and why. Runs with the ERP's file then match accepted pairs (`matched_by` is
+    `reviewed`), and never match rejected ones.
     """
     start()
     from orderbridge.pipelines.warehouse.answers.reviews import (

@@ -31,10 +31,9 @@ class _SandboxCommand(click.Command):
 def command(
     faults: dict[str, str], readings: dict[str, str], write_settings: bool, **options: object
 ) -> None:
-    """Serve a stand-in for the platform on this machine, to try things with.
+    """Serve a stand-in for the platform on this machine, for trials.
 
-    Prints `ready http://127.0.0.1:PORT` and the settings to use; --write-settings saves them, but replaces no settings
-    of yours.
+    Prints `ready http://127.0.0.1:PORT` and the settings to use.
     """
     from orderbridge.sandbox import SandboxConfig, SandboxConfigError
     from orderbridge.sandbox.server import run as serve

@@ -13,10 +13,10 @@ from orderbridge.sources.contract import UNDOCUMENTED
 @declared("schema")
 @click.argument("resource", metavar="LIST", type=click.Choice(UNDOCUMENTED))
 def command(resource: str, write: bool) -> None:
-    """Show the fields of a LIST that the interface does not show (orders), with the kind of each.
+    """Show the fields of a LIST that the interface does not define (orders), with the kind of each.
 
-    Pulls decide the kind of a field by most of its values, and keep it. A line without # declares it instead: its kind,
-    and the name of its column or table. Keep the file in version control.
+    Pulls set the kind of a field from most of its values, and keep it. To declare the kind, and the name of the column
+    or table, remove the # of its line in the file that --write makes. Keep that file in version control.
     """
     start()
     from orderbridge.pipelines.warehouse.build import open_warehouse

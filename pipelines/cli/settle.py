@@ -46,8 +46,8 @@ def command(
     """Look up requests whose outcome is unknown; nothing is sent.
 
     Customers are looked up in the platform's list, also those of plans whose folder or input is gone. PLAN is the
-    folder of a plan, or its id as printed by this command. What remains unknown is printed with the command that
-    answers it, and the exit code is 6. Answers are given with `orderbridge answer`.
+    folder of a plan, or its id as printed by this command. If outcomes remain unknown, the exit code is 6, and each is
+    printed with the `orderbridge answer` command for it.
     """
     reporter = start(sends_keys=True)
     if plan is not None and any(answers.values()):

@@ -111,8 +111,8 @@ def _list_words(kind: str, root: str) -> Iterator[str]:
 def command(kind: str, mapping: bool, file: Path | None) -> None:
     """Print an empty CSV with every column of a kind, or a mapping file to start from.
 
-    KIND. With --mapping: which column is which field; a column that
-    fits no field is in it as a comment, to be mapped or ignored.
+    KIND. A mapping file has which column is which field. A column
+    that fits no field is a comment there, to be mapped or ignored.
     """
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr] # a text file, whatever the terminal
     click.echo(template(kind, mapping=mapping, file=file), nl=False)

@@ -13,7 +13,7 @@ from orderbridge.pipelines.cli.terminal import print_lines
 def command(sql: bool) -> None:
     """Make the views of the schema bi over the copy at warehouse.destination.
 
-    The warehouse itself has them after each run. Run it once after the first copy, and again after an upgrade.
+    The warehouse itself has them after each run. Run this once after the first copy, and again after an upgrade.
     """
     start()
     from orderbridge.pipelines.warehouse.bi.views import statements
