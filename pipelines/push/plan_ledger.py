@@ -353,10 +353,12 @@ class PlanLedger:
             self._store_values(connection, changes, wall_at)
         elif to == "in_doubt":
             connection.execute(
-                "UPDATE confirmed SET value = '', plan_id = ?, confirmed_in = (SELECT commits FROM ledger)"
-                " WHERE (host, path, field) IN (SELECT ?, o.path, f.value FROM operations o,"
-                f" {FIELDS} f WHERE o.plan = ? AND o.id IN (SELECT value FROM json_each(?)))",
-                [self.plan_id, self.host, self._plan, json.dumps([one.id for one in changes])],
+                # A doubt may be noticed long after it was sent: plans that were made since are newer than its values.
+                "UPDATE confirmed SET value = '', plan_id = p.plan_id,"
+                " confirmed_in = max(confirmed_in, p.recorded_in) FROM plans p"
+                " WHERE p.plan = ? AND (confirmed.host, path, field) IN (SELECT ?, o.path, f.value"
+                f" FROM operations o, {FIELDS} f WHERE o.plan = ? AND o.id IN (SELECT value FROM json_each(?)))",
+                [self._plan, self.host, self._plan, json.dumps([one.id for one in changes])],
             )
 
     def _store_values(

@@ -89,6 +89,8 @@ def _is_list_of_several(node: InferredNode) -> bool:
 
 SPELT = (6, 18, 42, 50)
 """Seeds of `fortnights` whose platform spells codes in its own way, and customers log in with them."""
+OVERWRITTEN = (15, 35, 39)
+"""Those in which a file is overwritten while a create of it is in doubt, and nothing else ends the doubt."""
 LONG_LIST = 11
 """A seed of `new_rows` in which thirty of a thousand orders are new, and in the end accepted."""
 CORRECTED = 9
@@ -149,14 +151,16 @@ JUDGES: dict[Callable[[], object], dict[str, Broken]] = {
     },
     lambda: any(fortnight_seed(seed, days=4).problems for seed in SPELT): {
         "what was deleted is created again": lambda: patch(PlanLedger, "claimed", return_value={}),
-        "doubts of overwritten files stay open": lambda: patch(
-            eligibility, "doubts_of", _own_doubts
-        ),
         "another name is another platform": lambda: patch(
             Ledger, "undecided_hosts", return_value={}
         ),
         "a record that is gone stays in doubt": lambda: patch(
             outcome, "is_refusal", return_value=False
+        ),
+    },
+    lambda: any(fortnight_seed(seed, days=4).problems for seed in OVERWRITTEN): {
+        "doubts of overwritten files stay open": lambda: patch(
+            eligibility, "doubts_of", _own_doubts
         ),
     },
     lambda: nights_seed(45, 5).problems: {
