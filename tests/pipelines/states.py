@@ -284,7 +284,7 @@ def state_in(path: str, body: bytes) -> str:
 def said(folder: Path) -> dict[tuple[str, str], Said]:
     """What each command says about the states of each list, by list and command."""
     few = {"customers": 12, "orders": 20, "promotions": 2, "price_lists": 4, "others": 0}
-    with mock.patch.dict(os.environ), bridge(folder, **few) as made:
+    with mock.patch.dict(os.environ, clear=True), bridge(folder, **few) as made:
         os.environ["SOURCES__LEGACY__LOGIN_MODE"] = "email"
         shop = Shop(made)
         plans = _history(shop)

@@ -133,7 +133,7 @@ def said(folder: Path) -> dict[tuple[str, str], Said]:
     kinds: tuple[KindName, ...] = ("variants", "warehouses", "subcategories")
     for kind in kinds:
         (folder / kind).mkdir()
-        with mock.patch.dict(os.environ), place(folder / kind) as at:
+        with mock.patch.dict(os.environ, clear=True), place(folder / kind) as at:
             of_kind = _variants(Unlisted(at)) if kind == "variants" else _sites(Unlisted(at), kind)
         states = VARIANTS if kind == "variants" else SITES
         for command, words in of_kind.items():
