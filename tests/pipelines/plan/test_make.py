@@ -219,6 +219,12 @@ def test_a_value_that_may_have_been_overwritten_since_is_planned_and_sent_again(
         else:
             pushed(made, *sent(1, "in_doubt", "abandoned"))
     assert len({*found}) == len(found), "a plan that was pushed would send nothing"
+    waiting, doubtful = (variants(work, f"1;1;{code};;\n", out=work / code) for code in "cd")
+    pushed(waiting)
+    pushed(doubtful, *sent(1, "in_doubt"))
+    with Ledger.open(Path("ledger.sqlite"), readonly=True) as ledger:
+        assert ledger.superseded(waiting.manifest.plan_id) == {1: str(doubtful.folder)}
+        assert ledger.superseded(doubtful.manifest.plan_id) == {}
 
 
 def test_a_stock_that_is_set_is_sent_although_it_is_as_last_confirmed(work: Path) -> None:
