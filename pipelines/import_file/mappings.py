@@ -232,7 +232,7 @@ def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMa
         columns[name] = MappedColumn(name, None) if has_lost_field else column
     for name, paths in fields.items():
         before = columns.get(name)
-        if before is None or (before.paths or paths) != paths or not paths:
+        if before is None or before.paths != paths:
             is_unproven = before is not None or name in mapping.doubtful
             field, *also = paths or (None,)
             is_answered = field is not None and is_unproven

@@ -123,12 +123,16 @@ def write_examples(question: str) -> list[str]:
 
 
 def _names(plan: Plan, operations: Sequence[PlannedOperation]) -> dict[int, Sequence[str]]:
-    """What people know the records by that requests update, by request; none where the file was changed since."""
+    """What people know the records by that requests update, by request; none where the file cannot be read as then."""
+    updates = [one for one in operations if one.method == "PATCH" and one.lines]
+    changes = [PlannedChange(one.lines[0], one.path, []) for one in updates]
     if plan.manifest.changed_file() is not None:
         return {}
-    changes = [PlannedChange(one.lines[0], one.path, []) for one in operations if one.lines]
-    add_names(plan, None, changes)
-    return {one.id: change.about for one, change in zip(operations, changes, strict=True)}
+    try:
+        add_names(plan, None, changes)
+    except UsageError:
+        return {}
+    return {one.id: change.about for one, change in zip(updates, changes, strict=True)}
 
 
 def _sent(operation: PlannedOperation, file: str, names: Sequence[str]) -> str:
