@@ -141,7 +141,7 @@ def test_without_scripts(project: Bridge, opened: Callable[..., Person]) -> None
     person.find("input[value=file]").click()
     person.find("section.next button").click()
     _reload_until(person, "#send button")
-    person.find("#send button").click()
+    person.find("form[action$='/send'] button").click()
     _reload_until(person, "h1 .badge.sent")
     assert len(created(project)) == 3
 
