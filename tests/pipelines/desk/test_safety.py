@@ -14,6 +14,7 @@ import pytest
 from orderbridge.pipelines.desk import server
 from orderbridge.pipelines.desk.server import DeskOptions, serve
 from orderbridge.pipelines.desk.session import TOKEN_LIFETIME_S, Session
+from orderbridge.pipelines.desk.texts import Texts
 from tests.pipelines.desk.browser import Browser, serving
 
 MARKUP = '<script>alert("x")</script>&amp;'
@@ -253,5 +254,5 @@ def test_an_idle_desk_ends_but_never_while_its_command_runs(
     monkeypatch.setattr(server, "is_busy", is_busy)
     monkeypatch.setattr(server, "_POLL_S", 0.0)
     now = server.IDLE_S + 1
-    assert "an hour" in server._wait(session, threading.Event())
+    assert "an hour" in Texts("en")(server._wait(session, threading.Event()))
     assert asked == busy
