@@ -19,8 +19,9 @@ import pytest
 from orderbridge.pipelines.desk import home, server, session
 from orderbridge.pipelines.desk import imports as desk_imports
 from orderbridge.pipelines.desk import questions as desk_questions
+from orderbridge.pipelines.desk.progress import Progress
 from orderbridge.pipelines.desk.texts import Texts
-from orderbridge.pipelines.import_file import lookup_proposal, mappings, result, run
+from orderbridge.pipelines.import_file import lookup_proposal, mappings, other_kind, result, run
 from orderbridge.pipelines.import_file.lists import pull_reason
 from orderbridge.pipelines.import_file.mappings import find_mapping, keep_mapping
 from orderbridge.pipelines.ledger import numbers
@@ -42,7 +43,7 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.texts import english
 from orderbridge.transforms.frames import BIGINT, TEXT, frame
 from orderbridge.transforms.values.keys import BOOKKEEPING
-from tests.limits.border import ABOVE, FROM, UP_TO, limit, refused_unless
+from tests.limits.border import ABOVE, BELOW, FROM, UP_TO, limit, refused_unless
 from tests.pipelines.import_file.desk import Desk
 from tests.pipelines.import_file.test_lookup_proposal import IDS, proposed
 from tests.pipelines.import_file.test_lookup_proposal import row as id_row
@@ -51,6 +52,12 @@ from tests.pipelines.reconcile.in_parts import build_of
 from tests.transforms.rows import values
 
 # mappings and files
+
+
+@limit(other_kind, "_COLUMNS_MIN", FROM)
+def test_so_many_columns_of_another_kind_are_noticed(n: int, holds: bool) -> None:
+    columns = ["Nombre", "Apellidos", "Correo"][:n]
+    assert other_kind.likelier_kind(columns, "variants") == ("customers" if holds else None)
 
 
 @limit(lookup_proposal, "_SHARE", FROM, of=20)
@@ -409,6 +416,17 @@ def test_a_list_that_was_read_so_long_ago_is_marked(n: int, holds: bool) -> None
         assert home._list_row(read_at, mock.MagicMock(), texts).is_old is holds
 
 
+@limit(home, "_NEWS_S", BELOW)
+def test_the_first_page_says_for_so_long_that_a_run_has_ended(n: int, holds: bool) -> None:
+    ended = Progress(was_started=True, is_good=True)
+    with (
+        mock.patch.object(home, "run_job", return_value=mock.Mock(written_at=1_013.0)),
+        mock.patch.object(home, "progress_of", return_value=ended),
+        mock.patch.object(home.time, "time", return_value=1_013.0 + n),
+    ):
+        assert home._progress(Texts("en")) == (ended if holds else Progress())
+
+
 @pytest.mark.parametrize(
     ("seconds", "of_desk", "of_report"),
     [
@@ -448,8 +466,8 @@ def test_a_desk_without_use_ends_after_so_long(n: int, holds: bool) -> None:
     now += n
     stop = mock.Mock(wait=mock.Mock(side_effect=[False, True]))
     with mock.patch.object(server, "is_busy", return_value=False):
-        words = server._wait(opened, stop)
-    assert ("hour" not in words) is holds
+        why = server._wait(opened, stop)
+    assert why == ("serve.ended" if holds else "serve.idle")
 
 
 @limit(desk_imports, "_NAME_MAX", UP_TO)
