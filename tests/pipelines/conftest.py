@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from orderbridge.pipelines.cli.process import STOP, Stop
 from orderbridge.pipelines.reconcile.reconcile import reconcile
 from tests.pipelines.bridge import Bridge, bridge, pulled
+
+
+@pytest.fixture(autouse=True)
+def _own_stop() -> None:
+    """No test has the style of another one, which parsed `--json`."""
+    vars(STOP).update(vars(Stop()))
 
 
 @pytest.fixture
