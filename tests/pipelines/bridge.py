@@ -239,6 +239,9 @@ class Started:
         return self
 
     def __exit__(self, *error: object) -> None:
+        """Waits for its end; a test that failed inside the block cannot have brought that about, so it is killed."""
+        if error[0] is not None:
+            self.kill()
         self.stdout.close()
         self.stderr.close()
         self._process.join()
