@@ -422,7 +422,7 @@ def test_the_first_page_says_for_so_long_that_a_run_has_ended(n: int, holds: boo
     with (
         mock.patch.object(home, "run_job", return_value=mock.Mock(written_at=1_013.0)),
         mock.patch.object(home, "progress_of", return_value=ended),
-        mock.patch.object(home.time, "time", return_value=1_013.0 + n),
+        mock.patch("time.time", return_value=1_013.0 + n),
     ):
         assert home._progress(Texts("en")) == (ended if holds else Progress())
 
