@@ -159,12 +159,13 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     document = one.result
     columns = document.get("columns") or ()
     corrected = corrections(one)
+    unknown = unknown_writes(document)
     return ImportPage(
         row=import_row(one, texts),
         progress=progress_of(one.job, texts),
         plan=plan_page(document, texts, lines_of(corrected)),
-        questions=_questions(document, texts),
-        is_answered=has_all_answers(document),
+        questions=_questions(document, unknown, texts),
+        is_answered=asks_writes_only(document) and not unknown,
         undecided=_undecided(one.state, document, texts),
         other_kind=_other_kind(one, [str(column["name"]) for column in columns]),
         passwords=_passwords(document, texts) if one.is_removable else None,
@@ -178,14 +179,14 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     )
 
 
-def _questions(document: Document, texts: Texts) -> list[Asked]:
+def _questions(document: Document, unknown: Sequence[AskedQuestion], texts: Texts) -> list[Asked]:
     """What it has asked, but about columns; about requests what is asked now, as another page or command answers it."""
     asked = [
         _asked(one, texts)
         for one in document.get("questions") or ()
         if one.get("topic") != _COLUMN_TOPIC and not is_write(str(one["id"]))
     ]
-    for one in unknown_writes(document):
+    for one in unknown:
         with_examples = replace(one, examples=write_examples(one.id))
         asked.append(_asked(asdict(with_examples), texts))
     return asked
@@ -200,10 +201,10 @@ def unknown_writes(document: Document) -> list[AskedQuestion]:
     return [one for one in Writes().asked() if one.state == "open" and plan_of(one.id) in plans]
 
 
-def has_all_answers(document: Document) -> bool:
-    """Whether an import has asked about requests only, and nothing of that is open any more."""
+def asks_writes_only(document: Document) -> bool:
+    """Whether an import has asked what became of requests, and nothing else."""
     names = [str(one["id"]) for one in document.get("questions") or ()]
-    return bool(names) and all(map(is_write, names)) and not unknown_writes(document)
+    return bool(names) and all(map(is_write, names))
 
 
 def _other_kind(one: DeskImport, columns: Sequence[str]) -> KindName | None:

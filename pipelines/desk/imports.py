@@ -207,7 +207,7 @@ class DeskImport:
     def remove(self) -> None:
         """Forgets the file, and what its import has asked. Raises UsageError."""
         for begun in begun_imports():
-            if self.folder in Path(begun.file).parents:
+            if _is_in(self.folder, begun):
                 begun.forget()
         with disk_errors(self.folder, _HINT):
             shutil.rmtree(self.folder)
@@ -360,18 +360,21 @@ class BegunRow:
     command: str
 
 
+def _is_in(folder: Path, begun: BegunImport) -> bool:
+    """Whether the file of an import that has asked something is in a folder."""
+    return folder.absolute() in Path(begun.file).parents
+
+
 def begun_elsewhere() -> list[BegunImport]:
     """The imports that were begun in a terminal or by a script, and have asked something."""
-    own = desk_folder().absolute()
-    return [
-        one for one in begun_imports() if own not in Path(one.file).parents and not one.has_ended
-    ]
+    own = desk_folder()
+    return [one for one in begun_imports() if not _is_in(own, one) and not one.has_ended]
 
 
 def asked_elsewhere(asked: Iterable[AskedQuestion]) -> list[AskedQuestion]:
     """The questions but those about files of the desk, which the pages of their imports ask."""
-    own = desk_folder().absolute()
-    begun = [one for one in begun_imports() if own in Path(one.file).parents]
+    own = desk_folder()
+    begun = [one for one in begun_imports() if _is_in(own, one)]
     of_files = tuple(one.question("") for one in begun)
     return [one for one in asked if not one.id.startswith(of_files)]
 

@@ -29,7 +29,7 @@ from starlette.routing import Mount, Route
 from orderbridge.pipelines.desk.folder import desk_folder, run_job
 from orderbridge.pipelines.desk.forms import field
 from orderbridge.pipelines.desk.home import home
-from orderbridge.pipelines.desk.import_page import has_all_answers
+from orderbridge.pipelines.desk.import_page import asks_writes_only, unknown_writes
 from orderbridge.pipelines.desk.import_routes import ImportRoutes
 from orderbridge.pipelines.desk.imports import asked_elsewhere, import_rows, imports
 from orderbridge.pipelines.desk.jobs import run_short
@@ -159,7 +159,8 @@ class Desk:
         if done.code:
             return self._question(question, error=done.error, typed=field(form, "other"))
         for one in imports() if is_write(question) else ():
-            if one.state == "unfinished" and has_all_answers(one.result):
+            asked_of_writes = one.state == "unfinished" and asks_writes_only(one.result)
+            if asked_of_writes and not unknown_writes(one.result):
                 one.start("--lang", self._texts.language)  # without an agreement it sends nothing
         what = "&withdrawn=yes" if field(form, "withdraw") else ""
         return self._pages.see(f"/questions?done={quote(question, safe='')}{what}")

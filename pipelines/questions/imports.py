@@ -101,9 +101,10 @@ def is_asked(question: str) -> bool:
 
 def answer_to(question: str) -> str | None:
     """The answer that a question about a file has now; None: none, or it is not asked any more."""
-    if not is_asked(question):
+    try:
+        begun, key = _find(question)
+    except UsageError:
         return None
-    begun, key = _find(question)
     answer = begun.answers.get(key)
     return answer.value if answer is not None else None
 

@@ -146,7 +146,7 @@ def _merged(setting: Setting, given: str, earlier: str) -> str:
     """A table with the rows that are given; one that is given without a class, `PAID=`, is withdrawn from it.
 
     Raises:
-        UsageError: a class is none of the table, or a row that is withdrawn is not there.
+        UsageError: a class that the setting does not have, or a row to withdraw that the table does not have.
     """
     rows = table_of(given)
     withdrawn = {row.casefold() for row, decided in rows.items() if not decided}
