@@ -113,7 +113,7 @@ SELECT ordered_date, currency,
 FROM bi.orders WHERE ordered_date IS NOT NULL GROUP BY ordered_date, currency;
 
 CREATE OR REPLACE VIEW bi.revenue_by_customer AS
-SELECT s.customer_id, s.customer, s.currency, count(CASE WHEN s.is_sale THEN 1 END) AS orders,
+SELECT s.customer_id, s.customer, s.currency, nullif(count(s.is_sale), 0) AS orders,
     sum(CASE WHEN s.is_sale THEN s.total END) AS revenue,
     count(CASE WHEN s.is_sale AND s.ordered_date IS NULL THEN 1 END) AS undated_orders,
     sum(CASE WHEN s.is_sale AND s.ordered_date IS NULL THEN s.total END) AS undated_revenue,
@@ -143,7 +143,8 @@ SELECT s.month, s.currency,
     count(CASE WHEN s.is_sale AND s.total IS NULL THEN 1 END) AS unpriced_orders,
     count(*) - count(s.is_sale) AS unknown_orders, sum(CASE WHEN s.is_sale IS NULL THEN s.total END) AS unknown_total,
     CASE WHEN count(s.is_sale) > 0 THEN count(CASE WHEN s.is_cancelled THEN 1 END) END AS cancelled_orders,
-    sum(CASE WHEN s.is_sale THEN s.net_revenue END) AS net_revenue
+    CASE WHEN count(CASE WHEN s.is_sale THEN s.net_revenue END) = count(CASE WHEN s.is_sale THEN s.total END)
+        THEN sum(CASE WHEN s.is_sale THEN s.net_revenue END) END AS net_revenue
 FROM (
     SELECT o.currency, o.is_sale, o.is_cancelled, o.total, o.net_revenue, o.customer_id,
         CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, f.first_month

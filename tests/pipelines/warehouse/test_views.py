@@ -164,6 +164,7 @@ def test_revenue_by_customer_and_by_day_are_the_same_with_a_row_for_the_gone(
         {**order("e", day), "ordered_at": None, "ordered_date": None},
         order("f", day, is_cancelled=True),
         order("g", day, total=None),
+        order("h", day, customer_id=None, customer_status=None, is_sale=None),
     )
     by_customer = """
         SELECT customer_id, customer, orders, revenue, undated_orders, undated_revenue, unpriced_orders
@@ -171,6 +172,7 @@ def test_revenue_by_customer_and_by_day_are_the_same_with_a_row_for_the_gone(
     assert build.execute(by_customer).fetchall() == [
         (None, "(customers that are not listed)", 2, 20, 0, None, 0),
         (None, "(no customer)", 1, 10, 0, None, 0),
+        (None, "(not known)", None, None, 0, None, 0),
         ("1", "Ana", 3, 20, 1, 10, 1),
     ]
     sums = """
@@ -348,12 +350,18 @@ def test_one_row_names_the_environment_and_since_when_each_list_is_complete(
 def test_a_month_has_its_cancelled_orders_and_revenue_without_tax_where_known(
     build: duckdb.DuckDBPyConnection,
 ) -> None:
-    may, june = date(2026, 5, 3), date(2026, 6, 3)
+    may, june, july = date(2026, 5, 3), date(2026, 6, 3), date(2026, 7, 3)
     taxed: dict[str, Any] = {"total": Decimal(118), "charges_in_total": Decimal(18)}
     insert(build, "reconciled.orders", order("a", june, **taxed), order("b", may))
     insert(build, "reconciled.orders", order("c", june, is_cancelled=True, **taxed))
+    unreadable = order("e", july, charges_in_total=None)
+    insert(build, "reconciled.orders", order("d", july, **taxed), unreadable)
     found = "SELECT revenue, net_revenue, cancelled_orders FROM bi.revenue_by_month ORDER BY month"
-    assert build.execute(found).fetchall() == [(10, None, 0), (118, 100, 1)]
+    assert build.execute(found).fetchall() == [
+        (10, None, 0),
+        (118, 100, 1),
+        (128, None, 0),
+    ]
 
 
 def test_a_schema_bi_of_somebody_else_is_left_alone_and_a_copy_has_its_own_names() -> None:

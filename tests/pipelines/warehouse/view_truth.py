@@ -394,7 +394,7 @@ def revenue_by_customer(world: World) -> list[Row]:
         rows.append(
             dict(zip(("customer_id", "customer", "currency"), key, strict=True))
             | {
-                "orders": len(sales),
+                "orders": len(sales) or None,
                 "revenue": total(one["total"] for one in sales),
                 "undated_orders": len(undated),
                 "undated_revenue": total(one["total"] for one in undated),
@@ -466,7 +466,9 @@ def revenue_by_month(world: World) -> list[Row]:
                 "cancelled_orders": sum(one["is_cancelled"] is True for one in group)
                 if known
                 else None,
-                "net_revenue": total(one["net_revenue"] for one in sales),
+                "net_revenue": None
+                if any(one["net_revenue"] is None and one["total"] is not None for one in sales)
+                else total(one["net_revenue"] for one in sales),
             }
         )
     return rows
