@@ -19,10 +19,12 @@ from typing import Any, Final
 
 import msgspec
 
+from orderbridge.pipelines.ledger.folders import locate
 from orderbridge.pipelines.ledger.keys import record_hash, salted
 from orderbridge.sources.command_line import run_again
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS
+from orderbridge.sources.settings import find_root
 
 VERSION: Final = 5
 _CONVERTED: Final = (3, 4)
@@ -162,12 +164,15 @@ def _claim_records(connection: sqlite3.Connection) -> None:
     created a second time. The bodies are in the plans; where a plan is gone, its claims stay as they are.
     """
     (salt,) = connection.execute("SELECT salt FROM ledger").fetchone()
-    plans = connection.execute("SELECT plan, kind, host, folder, operations_sha256 FROM plans")
-    for plan, kind_name, host, folder, sha256 in plans.fetchall():
+    plans = connection.execute(
+        "SELECT plan, plan_id, kind, host, folder, operations_sha256 FROM plans"
+    )
+    root = find_root()
+    for plan, plan_id, kind_name, host, folder, sha256 in plans.fetchall():
         kind = KINDS[kind_name]
         if kind.is_listed or kind.is_update:
             continue
-        for operation in _operations(Path(folder), sha256):
+        for operation in _operations(Path(locate(root, plan_id, folder)), sha256):
             record = record_hash(operation.path, operation.body, kind.unique_fields)
             connection.execute(
                 "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)",

@@ -14,7 +14,7 @@ import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, Self, get_args
 
@@ -27,12 +27,14 @@ from orderbridge.pipelines.ledger.clock import (
     ReadClock,
     read_clock,
 )
+from orderbridge.pipelines.ledger.folders import locate
 from orderbridge.pipelines.ledger.keys import salted
 from orderbridge.pipelines.ledger.mark import Mark
 from orderbridge.pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
 from orderbridge.pipelines.ledger.schema import VERSION, create_tables, has_tables, ledger_version
 from orderbridge.sources.disk import disk_errors, file_version, open_private, sync
 from orderbridge.sources.errors import BridgeError, UsageError
+from orderbridge.sources.settings import find_root
 
 _AT: Final = pa.timestamp("us", "UTC")
 LOG_SCHEMA: Final = pa.schema(
@@ -91,6 +93,8 @@ class Ledger(AbstractContextManager["Ledger"]):
     ) -> None:
         self.connection = connection
         self.path = path
+        # in SQL, where the folder of a plan is now
+        connection.create_function("located", 2, cache(partial(locate, find_root())))
         row = connection.execute("SELECT salt, wall, boot_id, uptime, time FROM ledger").fetchone()
         if row is None or not isinstance(row[0], bytes):
             raise damaged(path)
@@ -322,7 +326,8 @@ class Ledger(AbstractContextManager["Ledger"]):
         """The confirmed creates for which others are held back: plan, operation, and the folder of the last held."""
         rows = self.connection.execute(
             # CROSS: from the few operations that are held to their claims, never the other way round
-            "SELECT made.plan_id, done.id, max(p.folder) FROM plans p CROSS JOIN operations o USING (plan)"
+            "SELECT made.plan_id, done.id, max(located(p.plan_id, p.folder)) FROM plans p"
+            " CROSS JOIN operations o USING (plan)"
             " CROSS JOIN claims mine ON (mine.plan, mine.id) = (o.plan, o.id)"
             " JOIN claims other ON (other.host, other.key) = (mine.host, mine.key)"
             " JOIN operations done ON (done.plan, done.id) = (other.plan, other.id)"
@@ -367,7 +372,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def pushed_plans(self, host: str, kind: str) -> list[tuple[str, str]]:
         """The id and folder of each plan of a host and kind with confirmed operations, the newest first."""
         rows = self.connection.execute(
-            "SELECT plan_id, folder FROM plans p WHERE host = ? AND kind = ? AND EXISTS"
+            "SELECT plan_id, located(plan_id, folder) FROM plans p WHERE host = ? AND kind = ? AND EXISTS"
             " (SELECT 1 FROM operations o WHERE o.plan = p.plan AND o.state = 'confirmed') ORDER BY plan DESC",
             [self.host_name(host), kind],
         )
@@ -375,7 +380,10 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def killed_pushes(self, host: str, kind: str) -> dict[str, str]:
         """The folders of a host's plans, by id, whose last push was killed: while nobody pushes."""
-        sql = "SELECT plan_id, folder FROM plans WHERE host = ? AND kind = ? AND pushes % 2 = 1 ORDER BY plan"
+        sql = (
+            "SELECT plan_id, located(plan_id, folder) FROM plans"
+            " WHERE host = ? AND kind = ? AND pushes % 2 = 1 ORDER BY plan"
+        )
         return dict(self.connection.execute(sql, [host, kind]).fetchall())
 
     def counts(self, plan_id: str) -> dict[State, int]:
@@ -392,7 +400,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             The folder of that plan, by operation.
         """
         rows = self.connection.execute(
-            f"SELECT o.id, other.folder FROM plans p JOIN operations o USING (plan), {FIELDS} f"
+            f"SELECT o.id, located(other.plan_id, other.folder) FROM plans p JOIN operations o USING (plan), {FIELDS} f"
             " JOIN confirmed c ON (c.host, c.path, c.field) = (p.host, o.path, f.value)"
             " JOIN plans other ON other.plan_id = c.plan_id WHERE p.plan_id = ? AND o.fields <> ''"
             " AND o.state IN ('confirmed', 'planned', 'in_doubt', 'abandoned')"
@@ -400,6 +408,24 @@ class Ledger(AbstractContextManager["Ledger"]):
             [plan_id],
         )
         return dict(rows)
+
+    def overtaken(self, plan_id: str) -> int:
+        """Number of a plan's operations that were not sent, and that a newer plan has confirmed since.
+
+        Of an update it is each of its fields, of a create its record.
+        """
+        (count,) = self.connection.execute(
+            "SELECT count(*) FROM plans p JOIN operations o USING (plan) WHERE p.plan_id = ? AND o.state = 'planned'"
+            f" AND iif(o.fields <> '', NOT EXISTS (SELECT 1 FROM {FIELDS} f LEFT JOIN confirmed c"
+            " ON (c.host, c.path, c.field) = (p.host, o.path, f.value) AND c.value <> '' AND c.plan_id <> p.plan_id"
+            " AND c.confirmed_in > p.recorded_in WHERE c.host IS NULL), EXISTS (SELECT 1 FROM claims mine"
+            " JOIN claims other ON (other.host, other.key) = (mine.host, mine.key)"
+            " JOIN operations made ON (made.plan, made.id) = (other.plan, other.id)"
+            " WHERE (mine.plan, mine.id, mine.host) = (o.plan, o.id, p.host) AND made.plan > o.plan"
+            " AND made.state = 'confirmed'))",
+            [plan_id],
+        ).fetchone()
+        return int(count)
 
     def sent_since(self, host: str, kind: str, at: float) -> int:
         """Number of requests of a kind confirmed after `at`, epoch seconds."""
@@ -413,9 +439,9 @@ class Ledger(AbstractContextManager["Ledger"]):
     def open_plans(self) -> list[OpenPlan]:
         """The plans with operations that are not final, oldest first."""
         rows = self.connection.execute(
-            "SELECT plan_id, kind, host, environment, folder, opened_at, json_group_object(state, count), max(doubt_at)"
-            " FROM plans JOIN (SELECT plan, state, count(*) AS count, max(doubt_at) FILTER (WHERE state = 'in_doubt')"
-            " AS doubt_at FROM operations GROUP BY plan, state) USING (plan)"
+            "SELECT plan_id, kind, host, environment, located(plan_id, folder), opened_at,"
+            " json_group_object(state, count), max(doubt_at) FROM plans JOIN (SELECT plan, state, count(*) AS count,"
+            " max(doubt_at) FILTER (WHERE state = 'in_doubt') AS doubt_at FROM operations GROUP BY plan, state) USING (plan)"
             f" GROUP BY plan HAVING sum(state NOT IN {FINAL_STATES}) > 0 ORDER BY plan"
         )
         return [

@@ -40,11 +40,9 @@ class PushedColumns(NamedTuple):
 
 def pushed_columns(ledger: Ledger, host: str, kind: KindName) -> Iterator[PushedColumns]:
     """The columns of each such plan of a host and kind whose folder is there, the newest first."""
-    found: set[str] = set()
     for folder, planned in pushed_plans(ledger, host, kind):
         columns = _columns_of(planned, folder, kind)
-        if columns is not None and planned.plan_id not in found:
-            found.add(planned.plan_id)
+        if columns is not None:
             yield columns
 
 

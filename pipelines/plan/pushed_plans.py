@@ -16,7 +16,7 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import MANIFEST_FILE
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KindName
-from orderbridge.sources.settings import own_path, project_file
+from orderbridge.sources.settings import own_path
 
 
 class _Input(msgspec.Struct):
@@ -53,13 +53,11 @@ _PLANNED: Final = msgspec.json.Decoder(Planned)
 
 
 def pushed_plans(ledger: Ledger, host: str, kind: KindName) -> Iterator[tuple[Path, Planned]]:
-    """The plans of a host and kind with confirmed operations, with each folder that has one, the newest first."""
+    """The plans of a host and kind with confirmed operations whose folder is there, the newest first."""
     for plan_id, folder in ledger.pushed_plans(host, kind):
-        # of a project that was moved, the ledger has the former path
-        for place in (Path(folder), project_file(Path(folder).name)):
-            planned = read_planned(place)
-            if planned is not None and planned.plan_id == plan_id:
-                yield place, planned
+        planned = read_planned(Path(folder))
+        if planned is not None and planned.plan_id == plan_id:
+            yield Path(folder), planned
 
 
 def read_planned(folder: Path) -> Planned | None:

@@ -126,7 +126,7 @@ def _claimed(
     steps: NextSteps,
     steps_of_others: Callable[[str, str], NextSteps],
 ) -> Withheld:
-    other = f"operation {claim.id} of {'this plan' if claim.folder == str(plan.folder) else f'the plan {claim.folder}'}"
+    other = f"operation {claim.id} of {'this plan' if claim.plan_id == ledger.plan_id else f'the plan {claim.folder}'}"
     answer = answer_step(claim.plan_id, claim.id)
     settles_at = claim.doubt_at + rules.settle_s
     is_listed = KINDS[plan.kind].is_listed

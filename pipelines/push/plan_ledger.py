@@ -39,7 +39,8 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS
 
 _CLAIMED: Final = """
-    SELECT mine.id, p.plan_id, p.folder, o.id, o.state, coalesce(o.doubt_at, o.sent_at, o.state_at) FROM claims mine
+    SELECT mine.id, p.plan_id, located(p.plan_id, p.folder), o.id, o.state,
+        coalesce(o.doubt_at, o.sent_at, o.state_at) FROM claims mine
     JOIN claims other ON other.host = mine.host AND other.key = mine.key
     JOIN operations o ON o.plan = other.plan AND o.id = other.id JOIN plans p ON p.plan = other.plan
     WHERE mine.plan = :plan AND mine.host = p.host AND (
@@ -51,7 +52,7 @@ _CLAIMED: Final = """
             OR (o.state = 'abandoned' AND o.doubt_at > iif(p.kind = 'customers', :since, :unlisted_since)))))
     ORDER BY mine.id, o.state = 'confirmed', p.folder"""
 _UNSETTLED: Final = """
-    SELECT p.plan_id, p.folder, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'),
+    SELECT p.plan_id, located(p.plan_id, p.folder), o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'),
         p.plan > ?, coalesce(o.doubt_at, o.sent_at, o.state_at)
     FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
@@ -88,7 +89,7 @@ class PlanLedger:
     def __init__(self, ledger: Ledger, plan_id: str) -> None:
         self.ledger = ledger
         self.plan_id = plan_id
-        sql = "SELECT plan, host, folder, kind FROM plans WHERE plan_id = ?"
+        sql = "SELECT plan, host, located(plan_id, folder), kind FROM plans WHERE plan_id = ?"
         self._plan, self.host, self.folder, kind = ledger.connection.execute(
             sql, [plan_id]
         ).fetchone()

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
-from orderbridge.pipelines.ledger.model import OpenPlan
+from orderbridge.pipelines.ledger.model import FINAL_STATES, OpenPlan
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.pushed_columns import newest_by_header
 from orderbridge.pipelines.questions.model import AskedQuestion
@@ -139,10 +139,22 @@ def _read_plans(status: Status) -> None:
     """Adds the plans of the ledger that are not finished, and the folders that nothing needs any more."""
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         unfinished = ledger.open_plans()
+        left = [_without_overtaken(plan, ledger) for plan in unfinished]
         needed = _plans_with_columns(ledger)
     unfinished_ids = {plan.plan_id for plan in unfinished}
-    status.open_plans = [plan for plan in unfinished if can_resume(plan)]
+    status.open_plans = [plan for plan in left if _is_open(plan) and can_resume(plan)]
     status.removable_plans = removable_plans(unfinished_ids | needed, status.at)
+
+
+def _without_overtaken(plan: OpenPlan, ledger: Ledger) -> OpenPlan:
+    """A plan without what a newer one has confirmed since: it is never sent."""
+    overtaken = ledger.overtaken(plan.plan_id) if "planned" in plan.states else 0
+    states = Counter(plan.states) - Counter({"planned": overtaken})
+    return replace(plan, states=dict(states))
+
+
+def _is_open(plan: OpenPlan) -> bool:
+    return not set(plan.states) <= set(FINAL_STATES)
 
 
 def _older_lists(status: Status, max_age_h: float) -> list[str]:

@@ -326,6 +326,25 @@ def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since
     assert [list(ledger.superseded(name)) for name in names] == [[1], [], [], []]
 
 
+def test_what_was_not_sent_is_overtaken_where_a_newer_plan_has_confirmed_all_of_it(
+    ledger: Ledger, record: Record
+) -> None:
+    updates = record(
+        patch(1, 7, sku="A", weight=1), patch(2, 7, sku="A", order=1), patch(3, 7, stock=1)
+    )
+    creates = record(customer(1), customer(2), customer(3))
+    newer_updates = record(patch(1, 7, sku="B", weight=2, stock=2), patch(2, 7, sku="C"))
+    newer_creates = record(*map(customer, range(1, 5)))
+    plans = (updates, creates, newer_updates, newer_creates)
+    assert [ledger.overtaken(plan.plan_id) for plan in plans] == [0, 0, 0, 0]
+    values = {"sku": '"B"', "weight": "2", "stock": None}
+    lead(newer_updates, 1, "in_flight", "confirmed", values=values)
+    lead(creates, 1, "in_flight", "confirmed")
+    lead(newer_creates, 2, "in_flight", "confirmed")
+    lead(newer_creates, 3, "in_flight", "in_doubt")
+    assert [ledger.overtaken(plan.plan_id) for plan in plans] == [1, 1, 0, 0]
+
+
 def test_what_was_created_is_known_by_its_body_and_its_name(ledger: Ledger, record: Record) -> None:
     book = record(subcategory(1, order=1), subcategory(2))
     lead(book, 1, "in_flight", "confirmed", at=5.0)
@@ -517,10 +536,15 @@ def test_rows_of_an_older_ledger_come_first_whatever_the_clock_says(
         assert opened.superseded(plans[1].plan_id) == {1: str(tmp_path / "z")}
 
 
-@pytest.mark.parametrize("change", ["", "changed", "removed"])
+@pytest.mark.parametrize("change", ["", "moved", "changed", "removed"])
 def test_a_create_of_an_older_ledger_is_known_by_name_if_its_plan_is_unchanged(
-    ledger: Ledger, record: Record, tmp_path: Path, change: str
+    ledger: Ledger,
+    record: Record,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     book = record(subcategory(1))
     lead(book, 1, "in_flight", "confirmed")
     operations = tmp_path / "a" / "operations.jsonl"
@@ -531,9 +555,12 @@ def test_a_create_of_an_older_ledger_is_known_by_name_if_its_plan_is_unchanged(
         operations.write_bytes(operations.read_bytes() + b"\n")
     elif change == "removed":
         operations.unlink()
+    elif change == "moved":
+        ledger.connection.execute("UPDATE plans SET folder = '/former/a'")
     name = record_hash("/categories/7/subcategories", {"name": "Sub 1", "order": 2}, ("name",))
     with Ledger.open(tmp_path / "ledger.sqlite") as opened:
-        assert opened.is_created(HOST, "subcategories", name) is (not change)
+        is_unchanged = change in ("", "moved")
+        assert opened.is_created(HOST, "subcategories", name) is is_unchanged
         assert opened.is_created(HOST, "subcategories", body)
 
 

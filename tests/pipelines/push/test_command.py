@@ -72,12 +72,20 @@ def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
     assert not [secret for secret in planted if secret.encode() in content]
 
 
+def open_plans(at: Place) -> list[tuple[str, dict[str, int]]]:
+    shown = json.loads(at.command("status", "--json").out)["open_plans"]
+    return [(plan["folder"], plan["states"]) for plan in shown]
+
+
 def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> None:
     gone, changed, resumable = (at.stopped(warehouse(n)) for n in (1, 2, 3))
-    doubted = at.plan([warehouse(4), warehouse(5)]).rename(at.folder / "a plan")
+    (at.folder / "plans").mkdir()
+    doubted = at.plan([warehouse(4), warehouse(5)]).rename(at.folder / "plans" / "a plan")
     at.lose(doubted, "reset_before")
     shutil.rmtree(gone)
     changed.with_name(f"{changed.name}.csv").write_text("tonight's", "utf-8")
+    at.stopped(warehouse(6))
+    assert at.code(at.plan([warehouse(6)], name="newer")) == 0
     done = at.command("status")
     assert done.code == 0
     lines = done.out.splitlines()
@@ -87,14 +95,18 @@ def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> Non
         "      orderbridge questions",
     ]
     assert f"      orderbridge push {resumable.name} --yes" in lines
-    found = [
-        (plan["folder"], plan["states"])
-        for plan in json.loads(at.command("status", "--json").out)["open_plans"]
-    ]
-    assert found == [(str(resumable), {"planned": 1}), (str(doubted), {"in_doubt": 2})]
+    found = [(str(resumable), {"planned": 1}), (str(doubted), {"in_doubt": 2})]
+    assert open_plans(at) == found
+    copied_from = at.folder.with_name("original")
+    shutil.copytree(doubted, copied_from / "plans" / doubted.name)
+    with closing(sqlite3.connect(at.ledger)) as connection, connection:
+        paths = (str(at.folder), str(copied_from))
+        connection.execute("UPDATE plans SET folder = replace(folder, ?, ?)", paths)
+    assert open_plans(at) == found, "of a project that was moved or copied"
     with closing(sqlite3.connect(at.ledger)) as connection, connection:
         connection.execute("UPDATE operations SET state = 'conflict' WHERE state = 'in_doubt'")
     shutil.rmtree(doubted)
+    shutil.rmtree(copied_from)
     lost = "warehouses, a plan, which is gone: 2 with unknown outcome"
     assert lost in at.command("status").out
 
