@@ -441,8 +441,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         rows = self.connection.execute(
             "SELECT plan_id, kind, host, environment, located(plan_id, folder), opened_at,"
             " json_group_object(state, count), max(doubt_at) FROM plans JOIN (SELECT plan, state, count(*) AS count,"
-            " max(doubt_at) FILTER (WHERE state = 'in_doubt') AS doubt_at FROM operations GROUP BY plan, state) USING (plan)"
-            f" GROUP BY plan HAVING sum(state NOT IN {FINAL_STATES}) > 0 ORDER BY plan"
+            " max(doubt_at) FILTER (WHERE state = 'in_doubt') AS doubt_at FROM operations"
+            " GROUP BY plan, state) USING (plan) GROUP BY plan"
+            f" HAVING sum(state NOT IN {FINAL_STATES}) > 0 ORDER BY plan"
         )
         return [
             OpenPlan(*[*plan, json.loads(states), doubt_at and self.clock.wall_time(doubt_at)])

@@ -54,8 +54,9 @@ class Status:
         at: the time that its ages refer to.
         never_read: lists that were tried and never read whole.
         problems: why the last read of a list was not published, by list.
-        runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`. The pull of
-            an import is `pull (import)`: its exit code is not that of the import.
+        runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`, which is that
+            of the copy to the destination where it failed. The pull of an import is `pull (import)`: its exit code is
+            not that of the import.
         failed_runs: those that failed after the first of `runs`, the newest first, also where one has succeeded since:
             `command`, `failed_at`, `exit_code`, `message`.
         failure: the note of the run that failed last, if none has succeeded since.
@@ -256,6 +257,9 @@ def _read_warehouse(path: Path, status: Status) -> None:
             name: evidence for name, run_id, evidence in tried if published.get(name) != run_id
         }
         status.runs = read_rows(connection, _RUNS_SQL)
+        copies = failures.failed_copies(path)
+        for run in status.runs:
+            run["exit_code"] = copies.get(run["run_id"], run["exit_code"])
         status.new_findings = new_findings(connection)
         if "observations" in tables:
             status.schema_changes = schema_changes(connection, status.at)

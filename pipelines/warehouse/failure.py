@@ -1,8 +1,8 @@
 """Notes of failures next to the warehouse: why it is still yesterday's, or why the destination's copy is.
 
 In: what a run raised. Out: `<warehouse>.failed.json` and `<warehouse>.destination.failed.json`, mode 0600. `status`
-shows them until a run, or a copy, succeeds. `<warehouse>.earlier.failed.json` keeps the last ones, also after a
-success.
+shows them until a run, or a copy, succeeds. `<warehouse>.earlier.failed.json` keeps the last ones, of runs and copies,
+also after a success.
 """
 
 from __future__ import annotations
@@ -104,18 +104,33 @@ def _write(
         write_private(file, json.dumps(note, indent=1).encode(), is_only_writer=True)
         if not note["published"]:
             _remember(file.with_name(file.name.removesuffix(_NOTE)), note)
+        elif note["exit_code"] != ExitCode.STOPPED:  # the copy is still going on, or was stopped
+            path = file.with_name(file.name.removesuffix(_DESTINATION))
+            _remember(path, note, published_run=run_id)
 
 
-def _remember(path: Path, note: Mapping[str, Any]) -> None:
-    """Adds a failed run to those of the last nights, of which so many are kept."""
-    earlier = past_failures(path)[: _PAST_KEPT - 1]
-    failed = {name: note[name] for name in _PAST_FIELDS}
+def _remember(path: Path, note: Mapping[str, Any], **published: str) -> None:
+    """Adds a failed run to those of the last nights, of which so many are kept.
+
+    Of one that published, it is the copy that failed: `published_run` is its id.
+    """
+    earlier = _past(path)[: _PAST_KEPT - 1]
+    failed = {name: note[name] for name in _PAST_FIELDS} | published
     text = json.dumps([failed, *earlier], indent=1)
     write_private(path.with_name(f"{path.name}{_PAST}"), text.encode(), is_only_writer=True)
 
 
 def past_failures(path: Path) -> list[dict[str, Any]]:
     """The last failed runs of a warehouse, the newest first: `command`, `failed_at`, `exit_code`, `message`."""
+    return [one for one in _past(path) if "published_run" not in one]
+
+
+def failed_copies(path: Path) -> dict[str, int]:
+    """The exit codes of the last runs that published, and whose copy to the destination failed, by run."""
+    return {one["published_run"]: one["exit_code"] for one in _past(path) if "published_run" in one}
+
+
+def _past(path: Path) -> list[dict[str, Any]]:
     try:
         found = json.loads(path.with_name(f"{path.name}{_PAST}").read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -27,6 +27,7 @@ from orderbridge.pipelines.pull import publishing, walking
 from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.publishing import Publication
 from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.reporting.status import read_status
 from orderbridge.pipelines.warehouse.build import Build
 from orderbridge.pipelines.warehouse.failure import failure_file, was_published
 from orderbridge.pipelines.warehouse.failure import read as read_failure
@@ -173,6 +174,9 @@ def test_a_copy_that_fails_or_is_cut_off_leaves_a_note_until_one_succeeds(
     assert read_failure(published.path, is_destination=True) == note
     published.pull("price_lists")
     assert read_failure(published.path, is_destination=True) is None
+    status = read_status()
+    assert [run["exit_code"] for run in status.runs] == [0, 0, 4, 0, 0]
+    assert status.failed_runs == [], "it published"
 
 
 @pytest.fixture
