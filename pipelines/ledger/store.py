@@ -369,6 +369,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         ).fetchone()
         return None if row is None else int(row[0])
 
+    def settle_s(self, plan_id: str) -> float | None:
+        """The settle time of the last push of a plan that ended; None if it is not known."""
+        if not self._has("settling"):
+            return None
+        sql = "SELECT settle_s FROM settling JOIN plans USING (plan) WHERE plan_id = ?"
+        row = self.connection.execute(sql, [plan_id]).fetchone()
+        return None if row is None else float(row[0])
+
     def pushed_plans(self, host: str, kind: str) -> list[tuple[str, str]]:
         """The id and folder of each plan of a host and kind with confirmed operations, the newest first."""
         rows = self.connection.execute(

@@ -176,9 +176,16 @@ class PlanLedger:
         rows = self.ledger.connection.execute(_UNSETTLED_GROUPS, [self._plan])
         return [UnsettledGroup(state, _split(fields), *times) for state, fields, *times in rows]
 
-    def count_push(self) -> int:
-        """Counts the beginning or the end of a push, and returns their number."""
+    def count_push(self, settle_s: float | None = None) -> int:
+        """Counts the beginning or the end of a push, and returns their number.
+
+        Args:
+            settle_s: the settle time of a push that ends: what is shown of its unknown outcomes later goes by it.
+        """
         with self.ledger.transaction() as connection:
+            if settle_s is not None:
+                settling = [self._plan, settle_s]
+                connection.execute("INSERT OR REPLACE INTO settling VALUES (?, ?)", settling)
             sql = "UPDATE plans SET pushes = pushes + 1 WHERE plan = ? RETURNING pushes"
             return int(connection.execute(sql, [self._plan]).fetchone()[0])
 

@@ -8,7 +8,6 @@ the push fails.
 from __future__ import annotations
 
 import heapq
-import math
 import os
 import shutil
 from collections import Counter
@@ -95,15 +94,21 @@ def check_writable(folder: Path) -> None:
             old.rename(final)
 
 
-def count_push(folder: Path, ledger: PlanLedger) -> None:
+def count_push(folder: Path, ledger: PlanLedger, settle_s: float | None = None) -> None:
     """Counts in the ledger, then in the plan folder, that a push begins, before anything is sent, or ends.
+
+    Args:
+        folder: of the plan.
+        ledger: of the plan.
+        settle_s: see `PlanLedger.count_push`.
 
     Raises:
         UsageError: one of them cannot be written.
     """
     with _writing(folder):
         (folder / RESULTS_FOLDER).mkdir(mode=0o700, exist_ok=True)
-        write_private(folder / PUSHES_FILE, b"%d" % ledger.count_push(), is_only_writer=True)
+        count = ledger.count_push(settle_s)
+        write_private(folder / PUSHES_FILE, b"%d" % count, is_only_writer=True)
 
 
 def add_message(folder: Path, operation: int, text: str) -> None:
@@ -207,8 +212,8 @@ class ResultsWriter:
                 written.add(line)
                 counts[result.file, result.outcome] += 1
                 if result.action is not None:
-                    since = self.actions.get(result.action, math.inf)
-                    self.actions[result.action] = min(since, result.at)
+                    since = self.actions.get(result.action, 0.0)
+                    self.actions[result.action] = max(since, result.at)
                 cells = (
                     neutralize(cell) if isinstance(cell, str) else cell for cell in result.cells
                 )

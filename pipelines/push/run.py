@@ -195,7 +195,7 @@ class _PushRun:
                 self.ledger.host, key_digest(self.legacy, self.ledger.ledger)
             )
         try:
-            results.count_push(self.plan.folder, self.ledger)
+            results.count_push(self.plan.folder, self.ledger, self.rules.settle_s)
             remove_unsent(self.plan, _not_created(self.ledger))
             result.earlier_passwords = self._earlier_passwords()
         except UsageError as error:

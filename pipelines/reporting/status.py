@@ -223,10 +223,12 @@ def next_steps(plan: OpenPlan) -> list[Step]:
         latest["again"] = 0.0
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         now = ledger.clock.now()
+        kept = ledger.settle_s(plan.plan_id)
+        settle_s = SETTLE_S if kept is None or steps.is_lost else kept
         for group in PlanLedger(ledger, plan.plan_id).unsettled_groups():
             is_additive = bool(additive & set(group.fields))
             for since in (group.first_at, group.last_at):
-                settles_at = since + SETTLE_S
+                settles_at = since + settle_s
                 action = action_of(
                     group.state,
                     is_listed=kind.is_listed,

@@ -525,7 +525,16 @@ def test_rows_of_an_older_ledger_come_first_whatever_the_clock_says(
                 "SELECT name FROM sqlite_master WHERE type = 'table'"
             )
         }
-        current = {"ledger", "plans", "operations", "claims", "confirmed", "hosts", "keys"}
+        current = {
+            "ledger",
+            "plans",
+            "operations",
+            "claims",
+            "confirmed",
+            "hosts",
+            "keys",
+            "settling",
+        }
         assert tables == current, "nothing of the older version"
     with Ledger.open(tmp_path / "ledger.sqlite") as opened:
         assert list(opened.superseded(plans[0].plan_id)) == [1]
