@@ -31,10 +31,10 @@ def command(file: Path | None, below: int, who: str | None, why: str | None) -> 
     `reviewed`), and never match rejected ones.
     """
     start()
+    from orderbridge.pipelines.warehouse.answers.doubtful_pairs import doubtful_pairs
     from orderbridge.pipelines.warehouse.answers.reviews import (
         COLUMNS,
         decisions_in,
-        doubtful_pairs,
         write_csv,
         write_reviews,
     )

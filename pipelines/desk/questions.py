@@ -19,7 +19,7 @@ from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.questions.pairs import PREFIX as PAIR
 from orderbridge.pipelines.questions.pairs import pair_of
 from orderbridge.pipelines.questions.writes import is_write
-from orderbridge.pipelines.warehouse.answers.reviews import doubtful_pairs
+from orderbridge.pipelines.warehouse.answers.doubtful_pairs import doubtful_pairs
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import reconcile_settings

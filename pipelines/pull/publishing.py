@@ -39,8 +39,14 @@ from orderbridge.pipelines.warehouse.raw.held_lists import (
 from orderbridge.pipelines.warehouse.raw.load import attached, load
 from orderbridge.pipelines.warehouse.raw.recent_rows import mark_recent_rows
 from orderbridge.pipelines.warehouse.raw.schema_changes import observe_schema
+from orderbridge.pipelines.warehouse.raw.shrinking import shrink_reason
 from orderbridge.pipelines.warehouse.run import WarehouseRun
-from orderbridge.pipelines.warehouse.source import check_source, read_source, record_source
+from orderbridge.pipelines.warehouse.source import (
+    check_source,
+    read_source,
+    record_source,
+    source_run,
+)
 from orderbridge.pipelines.warehouse.sql import change_settings
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.disk import replace_file
@@ -218,7 +224,7 @@ class Publication:
     ) -> bool:
         """Records what merging a list will change, or why it is held back: it shrank. Returns whether it is merged."""
         counts = merge.compare(cursor, walked)
-        reason = merge.shrink_reason(walked, counts)
+        reason = shrink_reason(walked, counts)
         if reason and not self.options.accept_shrink:
             held = HeldList(
                 walked.resource,
@@ -291,10 +297,11 @@ class Publication:
 
     def _check_source(self, connection: duckdb.DuckDBPyConnection, source: DataSource) -> None:
         """Raises UsageError where the warehouse holds the data of another source, and nobody accepted this one."""
+        held = read_source(connection)
         is_accepted = (
             self.options.accept_new_source
-            or self.accepted.covers_source(connection, source)
-            or self.targets.is_renamed(read_source(connection))
+            or self.accepted.covers_source(held, source_run(connection), source)
+            or self.targets.is_renamed(held)
         )
         try:
             check_source(connection, source, self.result.changes if is_accepted else None)

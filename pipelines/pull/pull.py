@@ -20,7 +20,7 @@ from orderbridge.pipelines.warehouse.accepted_changes import AcceptedChanges
 from orderbridge.pipelines.warehouse.build import warehouse_errors
 from orderbridge.pipelines.warehouse.raw.field_kinds import declared_kinds
 from orderbridge.pipelines.warehouse.run import WarehouseRun
-from orderbridge.pipelines.warehouse.source import check_source, read_source
+from orderbridge.pipelines.warehouse.source import check_source, read_source, source_run
 from orderbridge.sources.contract import LISTS, ORDER, UNDOCUMENTED
 from orderbridge.sources.errors import BridgeError, Stopped, Unreachable, UsageError
 from orderbridge.sources.extract.result import Progress, no_progress
@@ -104,10 +104,11 @@ def _read_published(
             name: KnownList(kinds=declared_kinds(name)) for name in names if name in UNDOCUMENTED
         }
     with run.build.published() as warehouse:
+        held = read_source(warehouse)
         is_accepted = (
             options.accept_new_source
-            or accepted.covers_source(warehouse, targets.source)
-            or targets.is_renamed(read_source(warehouse))
+            or accepted.covers_source(held, source_run(warehouse), targets.source)
+            or targets.is_renamed(held)
         )
         check_source(warehouse, targets.source, names if is_accepted else None)
         if tail is not None:

@@ -85,9 +85,10 @@ def _asked() -> dict[str, tuple[AskedQuestion, _Subject]]:
         for held in held_lists(warehouse):
             question = _list_question(warehouse, held, is_accepted=accepted.covers_fall(held))
             found[question.id] = question, held
-        source = _other_source(read_source(warehouse))
+        known = read_source(warehouse)
+        source = _other_source(known)
         if source is not None:
-            is_accepted = accepted.covers_source(warehouse, source)
+            is_accepted = accepted.covers_source(known, source_run(warehouse), source)
             found[_SOURCE] = _source_question(warehouse, source, is_accepted=is_accepted)
     return found
 

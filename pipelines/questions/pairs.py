@@ -20,10 +20,10 @@ from orderbridge.pipelines.questions.model import (
     no_answer,
     refuse_limits,
 )
+from orderbridge.pipelines.warehouse.answers.doubtful_pairs import doubtful_pairs
 from orderbridge.pipelines.warehouse.answers.reviews import (
     SEPARATOR,
     Decision,
-    doubtful_pairs,
     read_reviews,
     reviews_file,
     write_reviews,

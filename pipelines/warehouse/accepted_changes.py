@@ -12,20 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-import duckdb
 import msgspec
 
 from orderbridge.pipelines.warehouse.answers.accepted import accepted_file
-from orderbridge.pipelines.warehouse.raw.held_lists import HeldList
-from orderbridge.pipelines.warehouse.raw.merge import SHRINK_ROWS, SHRINK_SHARE
-from orderbridge.pipelines.warehouse.source import read_source, source_run
+from orderbridge.pipelines.warehouse.raw.shrinking import plausible_loss
 from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import DataSource
 from orderbridge.sources.settings.ownership import check_private
 from orderbridge.sources.settings.root import read_toml
+
+if TYPE_CHECKING:
+    from orderbridge.pipelines.warehouse.raw.held_lists import HeldList
 
 LISTS: Final = "lists"
 SOURCES: Final = "sources"
@@ -55,7 +55,7 @@ class AcceptedFall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Whether a list that is held back lost no more than was accepted, but for what may be lost in any night."""
         if (held.resource, held.compared_with) != (self.list, self.compared_with):
             return False
-        return self.listed - held.listed <= max(SHRINK_ROWS, SHRINK_SHARE * self.listed)
+        return self.listed - held.listed <= plausible_loss(self.listed)
 
 
 class AcceptedSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -130,10 +130,11 @@ class AcceptedChanges:
         """Whether a person accepted that this list lost these records."""
         return any(one.covers(held) for one in self.falls)
 
-    def covers_source(self, warehouse: duckdb.DuckDBPyConnection, source: DataSource) -> bool:
-        """Whether a person accepted that a warehouse takes the data of this source."""
-        held = read_source(warehouse)
-        compared_with = source_run(warehouse)
+    def covers_source(self, held: DataSource, compared_with: str, source: DataSource) -> bool:
+        """Whether a person accepted that a warehouse with the data of one source takes those of another.
+
+        `compared_with` is the run that recorded the source before.
+        """
         return any(one.covers(held, compared_with, source) for one in self.sources)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import duckdb
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
 
 
 def sql_text(value: object) -> str:
@@ -62,6 +64,8 @@ def columns_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, s
 
 def is_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
     """Whether a text is one statement that only reads. Raises duckdb.ParserException."""
+    import duckdb
+
     kinds = [statement.type for statement in connection.extract_statements(sql)]
     return kinds == [duckdb.StatementType.SELECT]
 
@@ -71,6 +75,8 @@ def failure_words(error: duckdb.Error) -> str:
 
     The others may repeat values of rows, which are personal data.
     """
+    import duckdb
+
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException):
         return str(error).splitlines()[0]
     return f"{type(error).__name__}; its message is not shown, because it may repeat values"
@@ -85,10 +91,6 @@ def read_rows(connection: duckdb.DuckDBPyConnection, sql: str, **values: object)
     cursor = connection.execute(sql, values or None)
     names = [column[0] for column in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def replace(build: duckdb.DuckDBPyConnection, table: str, frame: pd.DataFrame) -> None:

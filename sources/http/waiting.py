@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orderbridge.sources.contract import Family
-from orderbridge.sources.http.failures import Failure, FailureKind
 from orderbridge.sources.words import duration
+
+if TYPE_CHECKING:
+    from orderbridge.sources.http.failures import Failure, FailureKind
 
 GAP_MAX_S: Final = 2.0
 """Longest gap between two reads. A lower rate is kept by waiting after each 429."""

@@ -19,9 +19,11 @@ from orderbridge.pipelines.warehouse.raw import (
     recent_rows,
     recent_values,
     schema_changes,
+    shrinking,
 )
-from orderbridge.pipelines.warehouse.raw.merge import MergeCounts, shrink_reason
+from orderbridge.pipelines.warehouse.raw.merge import MergeCounts
 from orderbridge.pipelines.warehouse.raw.schema_changes import enumeration
+from orderbridge.pipelines.warehouse.raw.shrinking import shrink_reason
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.transforms.chance import Share
 from tests.limits.border import ABOVE, BELOW, FROM, UP_TO, limit
@@ -39,12 +41,12 @@ def held(missing: int, known: int) -> bool:
     return bool(shrink_reason(walked, MergeCounts(1, 0, missing, known, 0)))
 
 
-@limit(merge, "SHRINK_ROWS", ABOVE)
+@limit(shrinking, "SHRINK_ROWS", ABOVE)
 def test_so_many_rows_may_be_gone_of_a_short_list(n: int, holds: bool) -> None:
     assert held(n, 3 * n) is holds
 
 
-@limit(merge, "SHRINK_SHARE", ABOVE, of=1000)
+@limit(shrinking, "SHRINK_SHARE", ABOVE, of=1000)
 def test_so_large_a_share_may_be_gone_of_a_long_list(n: int, holds: bool) -> None:
     assert held(n, 1000) is holds
 

@@ -6,6 +6,7 @@ whose totals balance on both sides. Without a file those of the last match stay.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,11 +18,12 @@ from orderbridge.pipelines.reconcile.entities import StepInputs
 from orderbridge.pipelines.reconcile.erp.files import ErpCustomers
 from orderbridge.pipelines.reconcile.erp.match import match_lines
 from orderbridge.pipelines.warehouse import ops
-from orderbridge.pipelines.warehouse.answers.reviews import review_frame
+from orderbridge.pipelines.warehouse.answers.reviews import SEPARATOR, Review
 from orderbridge.pipelines.warehouse.sql import replace, table_names
 from orderbridge.sources.errors import BridgeError
 from orderbridge.transforms.erp.codes import code_questions
 from orderbridge.transforms.erp.compare import Notation
+from orderbridge.transforms.erp.match import REVIEWS
 from orderbridge.transforms.erp.match_keys import MATCH_KEYS, CodeForm
 from orderbridge.transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_PAIRS
 from orderbridge.transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
@@ -108,6 +110,21 @@ def match_customers(
         doubt=gap,
     )
     return summary, combine_findings(findings)
+
+
+def review_frame(reviews: Iterable[Review]) -> pd.DataFrame:
+    """The columns of `transforms.erp.match.REVIEWS`."""
+    rows = []
+    for one in reviews:
+        line_key, _, customer_id = one.pair.rpartition(SEPARATOR)
+        rows.append(
+            {
+                "line_key": line_key,
+                "customer_id": customer_id,
+                "is_accepted": one.decision == "accept",
+            }
+        )
+    return frame(REVIEWS, rows)
 
 
 _TABLES: Final = {

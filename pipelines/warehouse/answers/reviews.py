@@ -14,19 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TextIO
 
-import duckdb
-import pandas as pd
-
-from orderbridge.pipelines.warehouse.sql import Rows, read_rows, table_names
 from orderbridge.sources.disk import write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions, Row, open_table
 from orderbridge.sources.files.formulas import CsvFile, neutralize
 from orderbridge.sources.settings.ownership import check_private
 from orderbridge.sources.settings.root import find_root
-from orderbridge.transforms.erp.decide import CERTAIN_FROM
-from orderbridge.transforms.erp.match import REVIEWS
-from orderbridge.transforms.frames import frame
 
 FILE: Final = "reviewed.csv"
 Decision = Literal["accept", "reject"]
@@ -126,35 +119,6 @@ def write_reviews(
     write_private(reviews_file(), text.getvalue().encode())
 
 
-def doubtful_pairs(warehouse: duckdb.DuckDBPyConnection, below: int) -> Rows:
-    """The pairs that nobody has decided, the most doubtful first: those for which as much speaks as against them.
-
-    Those that are possible or suggested, and those that are matched and weigh less than `below`.
-
-    Raises:
-        UsageError: the warehouse has no pairs.
-    """
-    if "erp_pairs" not in table_names(warehouse, "reconciled"):
-        raise UsageError(
-            "this warehouse has no match with the ERP",
-            "Run `orderbridge run --erp-customers FILE`.",
-        )
-    return read_rows(warehouse, _DOUBTFUL, below=below, certain=CERTAIN_FROM)
-
-
-_DOUBTFUL: Final = f"""
-    SELECT p.line_key || '{SEPARATOR}' || p.customer_id AS pair, p.weight, p.status, p.matched_by, p.line,
-        e.name AS erp_name, c.full_name AS platform_name, c.default_fiscal_name AS platform_fiscal_name,
-        p.agreeing, p.differences
-    FROM reconciled.erp_pairs p JOIN reconciled.customers c ON c.customer_id = p.customer_id
-    LEFT JOIN reconciled.erp_customers e ON e.line = p.line
-    WHERE p.matched_by <> 'reviewed' AND (p.status <> 'matched' OR p.weight < $below)
-    ORDER BY least(
-        coalesce(len(string_split(nullif(p.agreeing, ''), ',')), 0),
-        coalesce(len(string_split(nullif(p.differing, ''), ',')), 0)) DESC,
-        abs(p.weight - $certain), p.line, p.customer_id"""
-
-
 def write_csv(out: TextIO, names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """A CSV that spreadsheets open with its columns and accents: UTF-8 with a mark, semicolons."""
     out.write("\ufeff")
@@ -162,18 +126,3 @@ def write_csv(out: TextIO, names: Sequence[str], rows: Iterable[Mapping[str, Any
     writer.writerow(names)
     for row in rows:
         writer.writerow([neutralize(str(row.get(name) or "")) for name in names])
-
-
-def review_frame(reviews: Iterable[Review]) -> pd.DataFrame:
-    """The columns of `transforms.erp.match.REVIEWS`."""
-    rows = []
-    for one in reviews:
-        line_key, _, customer_id = one.pair.rpartition(SEPARATOR)
-        rows.append(
-            {
-                "line_key": line_key,
-                "customer_id": customer_id,
-                "is_accepted": one.decision == "accept",
-            }
-        )
-    return frame(REVIEWS, rows)

@@ -43,8 +43,6 @@ _BOOKKEEPING: Final = pa.schema(
         "_missing_since": _TIME,
     }
 )
-SHRINK_SHARE: Final = 0.02
-SHRINK_ROWS: Final = 5
 _EXAMPLES: Final = 3
 _DECIMAL: Final = f"DECIMAL({DECIMAL.precision},{DECIMAL.scale})"
 INTERRUPT_EVERY_S: Final = 0.02
@@ -204,26 +202,6 @@ def _differences(build: duckdb.DuckDBPyConnection, walked: ListResult) -> _Diffe
         f"concat_ws(' ', {', '.join(lost)})",
         f"concat_ws(' ', {', '.join(gained)})",
     )
-
-
-def shrink_reason(walked: ListResult, counts: MergeCounts) -> str:
-    """Why a list lost more records than is plausible (docs/completeness.md); empty where it did not.
-
-    Records are counted by id: another organization's list may be as long as the one before.
-    """
-    missing, known = counts.missing, counts.known
-    if not known or not walked.is_whole:
-        return ""
-    quarantined = len({row.row_hash for row in walked.quarantined})
-    if not walked.distinct:
-        cause = f"all {quarantined} rows were quarantined" if quarantined else "the list is empty"
-        return f"{cause}, and {known} records are known"
-    if missing * 2 > known:
-        cause = f", with {quarantined} rows quarantined" if quarantined else ""
-        return f"{missing} of {known} known records are not in the list any more (more than half){cause}"
-    if walked.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * known):
-        return f"{missing} of {known} known records are not in the list any more"
-    return ""
 
 
 def merge_list(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str) -> None:

@@ -21,13 +21,10 @@ from orderbridge.pipelines.import_file.asking import FileQuestion
 from orderbridge.pipelines.push.verify import VerifyResult
 from orderbridge.pipelines.questions.pair_groups import PairGroups
 from orderbridge.pipelines.questions.pairs import Pairs
+from orderbridge.pipelines.reconcile.erp.customers import review_frame
 from orderbridge.pipelines.reconcile.reconcile import reconcile
-from orderbridge.pipelines.warehouse.answers.reviews import (
-    doubtful_pairs,
-    read_reviews,
-    review_frame,
-    write_reviews,
-)
+from orderbridge.pipelines.warehouse.answers.doubtful_pairs import doubtful_pairs
+from orderbridge.pipelines.warehouse.answers.reviews import read_reviews, write_reviews
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.texts import english
 from tests.pipelines.bridge import Bridge, Done, command

@@ -436,6 +436,21 @@ def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path
     assert files_of(elsewhere / "plan") == expected
 
 
+def test_a_plan_and_a_preview_load_neither_the_warehouse_nor_http(work: Path) -> None:
+    variants(work, "1;1;a;5;1\n")
+    program = """
+import sys
+from orderbridge.pipelines.cli.main import orderbridge
+for command in ("preview in.csv", "plan variants in.csv"):
+    orderbridge(command.split(), standalone_mode=False)
+sys.exit(" ".join({"dlt", "duckdb", "httpx", "pygments"} & sys.modules.keys()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=work, capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[-1] == "", "they take half of the time of a start"
+
+
 def test_what_a_plan_depends_on_makes_another_plan_and_nothing_else_does(work: Path) -> None:
     made = [variants(work, "1;1;a;;\n")]
     made.append(variants(work, "1;1;b;;\n"))

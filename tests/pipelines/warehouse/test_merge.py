@@ -25,8 +25,8 @@ from orderbridge.pipelines.warehouse.raw.merge import (
     MergeCounts,
     interruptible,
     merge_list,
-    shrink_reason,
 )
+from orderbridge.pipelines.warehouse.raw.shrinking import shrink_reason
 from orderbridge.pipelines.warehouse.sql import columns_of
 from orderbridge.sources.decode.rows import InvalidRow, quarantine
 from orderbridge.sources.errors import BridgeError, Stopped
