@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.errors import UsageError, causes
 
 PRIVATE_FILE: Final = 0o600
@@ -60,6 +61,11 @@ def disk_errors(subject: str | Path, hint: str, location_hint: str = "") -> Iter
     except BrokenPipeError:
         raise
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            words = "a limit on the size of files is reached (ulimit -f)"
+            raise UsageError(
+                f"{subject}: {words}", f"Raise the limit, then {run_again()}"
+            ) from None
         is_location = error.errno in _LOCATION_ERRNOS
         reason = error.strerror or type(error).__name__
         raise UsageError(

@@ -16,15 +16,26 @@ if TYPE_CHECKING:
 
 
 @declared("check")
-def command() -> int:
+def command(notify: bool) -> int:
     """Check settings, permissions, keys and one page of each list.
 
-    Each problem is printed with its fix. Nothing is changed. The exit code is that of the most severe problem.
+    Each problem is printed with its fix; `retry` marks one of the platform that may pass. Nothing is changed. The exit
+    code is that of the most severe problem.
     """
-    from orderbridge.pipelines.pull.check import check, worst_exit_code
+    from orderbridge.pipelines.pull.check import check, check_one, worst_exit_code
 
     with start(sends_keys=True) as reporter:
-        return worst_exit_code([_reported(result, reporter) for result in check(STOP.event)])
+        checked = [_reported(result, reporter) for result in check(STOP.event)]
+        if notify:
+            checked.append(_reported(check_one("test message", _post_test), reporter))
+        return worst_exit_code(checked)
+
+
+def _post_test() -> str:
+    from orderbridge.pipelines.reporting.notification import post_test
+    from orderbridge.sources.settings import notify_settings
+
+    return post_test(notify_settings().url)
 
 
 def check_briefly(reporter: Reporter) -> ExitCode:
@@ -46,6 +57,8 @@ def _reported(result: CheckResult, reporter: Reporter) -> CheckResult:
     mark = "wrong"
     if result.is_warning:
         mark = "warn"
+    elif result.is_temporary:
+        mark = "retry"
     elif result.is_ok:
         mark = "ok" if result.what else ""
     record = {"what": result.what, "ok": result.is_ok, "exit_code": int(result.exit_code)}

@@ -27,6 +27,7 @@ def command(before: str | None, after: str | None) -> None:
 
     The setting warehouse.keep says how many earlier versions are kept. A RUN is the id of the run that published a
     version, or its beginning. One RUN is compared with the published version. Without one, the newest kept version is.
+    Order lines and documents, which have no key of their own, are not compared.
     """
     start()
     from orderbridge.pipelines.warehouse.versions import (

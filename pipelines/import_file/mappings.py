@@ -185,11 +185,12 @@ def new_mapping(
     interview: Interview,
     given: ReadOptions = DETECTED,
     lookups: Collection[Path] = (),
+    kept: ColumnMapping | None = None,
 ) -> ColumnMapping | None:
     """A mapping proposed for a file and completed by a person; None if it is not complete and nobody has answered.
 
     `given` says how the file is read; `lookups` are files that may have ids which the file lacks, beside those in its
-    folder.
+    folder; `kept` is the mapping of files before, see `with_kept_columns`.
 
     Raises:
         UsageError: the file cannot be read, or nothing fills an id that the platform requires.
@@ -199,7 +200,7 @@ def new_mapping(
     proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(
         passwords
     )
-    proposed = replace(proposed, read_options=given)
+    proposed = with_kept_columns(replace(proposed, read_options=given), kept)
     proposed = with_answers(proposed, interview.columns)
     proposed = _with_lookup(file, table, proposed, lookups, interview)
     if proposed.unknown:
@@ -253,6 +254,25 @@ def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMa
         contested=open_contests,
         doubtful={name: path for name, path in mapping.doubtful.items() if name not in fields},
     )
+
+
+def with_kept_columns(proposed: ColumnMapping, kept: ColumnMapping | None) -> ColumnMapping:
+    """A proposed mapping in which columns that match no field fill what they filled in files before.
+
+    Nobody is asked about them again, unless a new column fills that.
+    """
+    if kept is None:
+        return proposed
+    new = [one for name, one in proposed.columns.items() if name not in kept.columns]
+    filled = {path for column in new for path in column.paths}
+    known = {
+        name: kept.columns[name]
+        for name in proposed.unknown
+        if name in kept.columns and filled.isdisjoint(kept.columns[name].paths)
+    }
+    answers = {name: ",".join(column.paths) or IGNORE for name, column in known.items()}
+    answered = with_answers(proposed, answers)
+    return replace(answered, columns=answered.columns | known)
 
 
 def column_questions(

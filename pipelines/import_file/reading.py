@@ -24,6 +24,7 @@ from orderbridge.pipelines.import_file.mappings import (
     shown_cells,
     with_agreed_lookup,
     with_answers,
+    with_kept_columns,
 )
 from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
 from orderbridge.pipelines.imports.lines import LineBatch
@@ -130,13 +131,15 @@ def read_columns(
     """
     path = mapping_file or find_mapping(kind, file, given, lookups)
     kept = None if path is None else load(path, kind, allowed_lookups(path, file, lookups))
+    before = kept
     table = open_input_table(file, given if kept is None else kept.read_options, kept)
     interview = Interview.about(kind, file, given, lookups, own_columns(table), nobody)
     if kept is not None and mapping_file is None and interview.is_read_anew(kept):
         path = None
         kept = None
     cells = sample(table)
-    mapping = kept or propose(own_columns(table), kind, conflicts="leave", samples=cells)
+    proposed = propose(own_columns(table), kind, conflicts="leave", samples=cells)
+    mapping = kept or with_kept_columns(proposed, before)
     mapping = with_answers(mapping, interview.columns)
     if kept is None:
         mapping = with_agreed_lookup(file, table, mapping, lookups, interview)

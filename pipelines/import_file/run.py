@@ -254,18 +254,19 @@ class Import:
         path = find_mapping(
             options.kind, options.file, options.read_options, options.lookups, self.steps.on_step
         )
-        if path is None or self._is_read_anew(path):
-            self._make_mapping()
+        kept = self._columns_before(path) if path is not None else None
+        if path is None or kept is not None:
+            self._make_mapping(kept)
         else:
             self._use_mapping(path)
 
-    def _is_read_anew(self, path: Path) -> bool:
-        """Whether the columns are proposed anew, although there is a mapping that an import has kept."""
+    def _columns_before(self, path: Path) -> Mapping | None:
+        """The mapping that an import has kept, where a person says that the columns are read anew."""
         if not is_kept(path):
-            return False
+            return None
         options = self.options
         kept = load(path, options.kind, allowed_lookups(path, options.file, options.lookups))
-        return self._interview(kept.read_options, kept).is_read_anew(kept)
+        return kept if self._interview(kept.read_options, kept).is_read_anew(kept) else None
 
     def _interview(self, read_options: ReadOptions, mapping: Mapping | None) -> Interview:
         """The questions about the file. Raises UsageError if it cannot be read."""
@@ -304,14 +305,14 @@ class Import:
         self.steps.on_step("mapping", text)
         self.options = replace(options, mapping=path, lookups=lookups, passwords=passwords)
 
-    def _make_mapping(self) -> None:
+    def _make_mapping(self, kept: Mapping | None = None) -> None:
         """Makes a mapping for a file of other columns than before, and keeps it if it is complete."""
         options = self.options
         settings = legacy_settings()
         kind, file = options.kind, options.file
         interview = self._interview(options.read_options, None)
         mapping = new_mapping(
-            kind, file, options.passwords, interview, options.read_options, options.lookups
+            kind, file, options.passwords, interview, options.read_options, options.lookups, kept
         )
         if mapping is None:
             return

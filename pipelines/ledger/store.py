@@ -61,6 +61,8 @@ _REASONS: Final = {
     sqlite3.SQLITE_BUSY: "another program has locked it",
     sqlite3.SQLITE_READONLY: "it is not writable",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+    sqlite3.SQLITE_IOERR_WRITE: "it cannot be written: the disk fails, or a limit on the size of files is reached "
+    "(ulimit -f)",
 }
 
 
@@ -522,8 +524,10 @@ def _is_query_wrong(error: sqlite3.OperationalError) -> bool:
 
 def _unusable(path: Path, error: sqlite3.OperationalError) -> UsageError:
     """The error for a ledger that SQLite or the disk does not read or write."""
-    hint = "Free space, or make the file and its folder writable; then run again."
-    reason = _REASONS.get(error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}")
+    hint = "Free space, raise the limit, or make the file and its folder writable; then run again."
+    code = error.sqlite_errorcode
+    other = f"SQLite error {error.sqlite_errorname}"
+    reason = _REASONS.get(code) or _REASONS.get(code & 0xFF, other)
     return UsageError(f"{path}: {reason}", hint)
 
 

@@ -31,7 +31,14 @@ from orderbridge.pipelines.pull.targets import (
 from orderbridge.pipelines.warehouse.build import Build, warehouse_errors
 from orderbridge.pipelines.warehouse.destination.copy import connect_destination, tls_warnings
 from orderbridge.sources.contract import LISTS, Family, Operation, records_of
-from orderbridge.sources.errors import AccessError, BridgeError, ExitCode, HttpError, UsageError
+from orderbridge.sources.errors import (
+    AccessError,
+    BridgeError,
+    ExitCode,
+    HttpError,
+    Unreachable,
+    UsageError,
+)
 from orderbridge.sources.extract.walk import paginator_for
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.http.retries import ONCE, PERSON_WAITS
@@ -71,12 +78,14 @@ class CheckResult:
         message: what was found; where it is wrong, also how to fix it.
         exit_code: `DONE` where nothing is wrong.
         is_warning: nothing fails because of it, but it should be fixed.
+        is_temporary: the platform says that it cannot answer now: nothing is to be fixed here.
     """
 
     what: str
     message: str
     exit_code: ExitCode = ExitCode.DONE
     is_warning: bool = False
+    is_temporary: bool = False
 
     @property
     def is_ok(self) -> bool:
@@ -92,10 +101,10 @@ def check(stop: threading.Event, *, lists_settings: bool = True) -> Iterator[Che
     yield from _remarks(root)
     yield from _other_writers()
     yield from _files()
-    yield _attempt("settings of reconcile", _reconcile)
-    http = _attempt("settings of http", http_settings, "valid")
+    yield check_one("settings of reconcile", _reconcile)
+    http = check_one("settings of http", http_settings, "valid")
     yield http
-    yield _attempt("settings of notify", notify_settings, "valid")
+    yield check_one("settings of notify", notify_settings, "valid")
     urls: dict[Family, str] = {}
     yield from _family_settings(urls)
     if http.exit_code == ExitCode.DONE:
@@ -141,17 +150,17 @@ def permission_warnings(root: Path) -> Iterator[str]:
 
 def _files() -> Iterator[CheckResult]:
     """The warehouse, the ledger and the copy elsewhere."""
-    settings = _attempt("settings of warehouse", warehouse_settings, "valid")
+    settings = check_one("settings of warehouse", warehouse_settings, "valid")
     yield settings
     if settings.exit_code != ExitCode.DONE:
         return
-    warehouse = _attempt("warehouse", _warehouse)
+    warehouse = check_one("warehouse", _warehouse)
     yield warehouse
     if warehouse.exit_code == ExitCode.DONE:
         yield from _free_space(warehouse_path())
-    yield _attempt("ledger", _ledger)
+    yield check_one("ledger", _ledger)
     if warehouse_settings().destination:
-        yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
+        yield check_one("destination", lambda: connect_destination(warehouse_settings()))
         with suppress(BridgeError):  # reported as that of the destination
             for warning in tls_warnings(warehouse_settings()):
                 yield _warning(warning)
@@ -179,7 +188,7 @@ def _family_settings(urls: dict[Family, str]) -> Iterator[CheckResult]:
         if lists:
             yield CheckResult(what, f"not set: {', '.join(lists)} are not read")
             continue
-        result = _attempt(what, partial(_base_url, load))
+        result = check_one(what, partial(_base_url, load))
         yield result
         if result.exit_code != ExitCode.DONE:
             continue
@@ -192,14 +201,14 @@ def _family_settings(urls: dict[Family, str]) -> Iterator[CheckResult]:
 def _platform(urls: Mapping[Family, str], stop: threading.Event) -> Iterator[CheckResult]:
     """The hosts and keys of the APIs with valid settings, and a page of each list."""
     if len(urls) == len(_FAMILIES):
-        same = _attempt("one environment", lambda: read_targets(tuple(LISTS)).environment)
+        same = check_one("one environment", lambda: read_targets(tuple(LISTS)).environment)
         yield same
         if same.exit_code != ExitCode.DONE:
             return
     names = [name for name, operation in LISTS.items() if operation.family in urls]
     targets = read_targets(tuple(names))
     for family, url in urls.items():
-        host = _attempt(f"host of {_FAMILIES[family]}", partial(_host, family, url, targets, stop))
+        host = check_one(f"host of {_FAMILIES[family]}", partial(_host, family, url, targets, stop))
         yield host
         if host.exit_code == ExitCode.DONE:
             yield from _lists(family, targets, stop)
@@ -209,15 +218,15 @@ def _lists(family: Family, targets: Targets, stop: threading.Event) -> Iterator[
     with targets.client(family, stop, PERSON_WAITS) as client:
         if family == "public_v1":
             whoami = partial(_whoami, client, targets)
-            yield _attempt(f"key of {_FAMILIES[family]} (whoami)", whoami)
+            yield check_one(f"key of {_FAMILIES[family]} (whoami)", whoami)
         for record in records_of(family):
             action = partial(_first_page, LISTS[record.name], client, targets)
-            yield _attempt(f"first page of {record.name}", action)
+            yield check_one(f"first page of {record.name}", action)
 
 
 def _other_writers() -> Iterator[CheckResult]:
     """Who else can write to the files of the project, where it is no error of a command."""
-    yield _attempt("settings of files", _shared_folder)
+    yield check_one("settings of files", _shared_folder)
     with suppress(BridgeError):  # reported as that of a setting
         for writer in other_writers_here():
             message = f"{writer.words}\n  {writer.fix}"
@@ -248,15 +257,16 @@ def _warning(words: str) -> CheckResult:
     return CheckResult("", words, is_warning=True)
 
 
-def _attempt(what: str, action: Callable[[], object], message: str = "") -> CheckResult:
-    """`message`: what was found; empty: what the action returns."""
+def check_one(what: str, action: Callable[[], object], message: str = "") -> CheckResult:
+    """Checks one thing. `message`: what was found; empty: what the action returns."""
     try:
         found = action()
         return CheckResult(what, message or str(found))
     except BridgeError as error:
         if isinstance(error, AccessError) and error.family and error.status == 401:
             error.hint = f"{error.hint} {replace_key(error.family)}".strip()
-        return CheckResult(what, str(error), error.exit_code)
+        is_temporary = isinstance(error, Unreachable) and error.status is not None
+        return CheckResult(what, str(error), error.exit_code, is_temporary=is_temporary)
 
 
 def _base_url(load: Callable[[], LegacySettings | PublicV1Settings]) -> str:

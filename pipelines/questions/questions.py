@@ -27,6 +27,7 @@ from orderbridge.pipelines.questions.model import (
     Given,
     GivenAnswer,
     QuestionKind,
+    answer_command,
     unknown_question,
 )
 from orderbridge.pipelines.questions.pair_groups import PairGroups
@@ -34,6 +35,7 @@ from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.platforms import Platforms
 from orderbridge.pipelines.questions.writes import Writes
 from orderbridge.pipelines.warehouse.build import kept_open
+from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
 KINDS: Final[tuple[QuestionKind, ...]] = (
@@ -78,8 +80,13 @@ def find_question(name: str) -> AskedQuestion:
     if name in known:
         found = known[name]
         return replace(found, examples=[*found.examples, *examples_for(found)])
-    if (setting := SETTINGS.get(name)) is not None and setting.asks:
-        return without_evidence(setting)
+    settings = {key: setting for key, setting in SETTINGS.items() if setting.asks}
+    if name in settings:
+        return without_evidence(settings[name])
+    key, _, value = name.partition("=")
+    if value and key in {*known, *settings}:
+        hint = f"The answer is a word of its own: {answer_command(key, value)}"
+        raise UsageError(f"there is no question {name}", hint)
     near = get_close_matches(name, known, n=1) or [one for one in known if name in one]
     raise unknown_question(name, f"Did you mean {near[0]}?" if near else "")
 

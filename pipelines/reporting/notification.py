@@ -29,7 +29,7 @@ from orderbridge.pipelines.warehouse.ops import last_reads
 from orderbridge.pipelines.warehouse.raw.schema_changes import schema_changes
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.sources.command_line import program
-from orderbridge.sources.errors import ExitCode, Stopped
+from orderbridge.sources.errors import ExitCode, Stopped, UsageError
 from orderbridge.sources.http.webhook import post_json
 from orderbridge.sources.settings import NotifySettings, Secret, find_root, http_settings
 from orderbridge.sources.words import VERDICTS, number
@@ -198,10 +198,30 @@ def _text(headline: Headline, summary: dict[str, Any], new: list[str], findings:
     return "\n".join(lines + summary["schema_changes"])
 
 
+def post_test(url: Secret | None) -> str:
+    """Posts a message that says that it is a test. Returns what was done, in words.
+
+    Raises:
+        UsageError: there is no address, or it does not take the message.
+    """
+    change = f"{program()} init notify.url"
+    if url is None:
+        raise UsageError("notify.url is not set", f"Set it: {change}")
+    text = "this is a test message of orderbridge check --notify"
+    failure = _failure_of_post(url, lambda: {"text": text, "exit_code": 0, "published": False})
+    if failure:
+        raise UsageError(f"not delivered: {failure}", f"If the address is wrong: {change}")
+    return "delivered: look whether it is shown"
+
+
 def _post(url: Secret | None, make_payload: Callable[[], dict[str, Any]]) -> None:
     """Posts once. A webhook that fails does not change how the run ends: it is only reported."""
-    if url is None:
-        return
+    if url is not None and (failure := _failure_of_post(url, make_payload)):
+        log.warning("the notification was not delivered: %s", failure)
+
+
+def _failure_of_post(url: Secret, make_payload: Callable[[], dict[str, Any]]) -> str:
+    """Posts once. Returns why it was not accepted; empty if it was."""
     try:
         payload = {"project": find_root().name, **make_payload()}
         whose = f" ({payload['organization']})" if payload.get("organization") else ""
@@ -209,8 +229,6 @@ def _post(url: Secret | None, make_payload: Callable[[], dict[str, Any]]) -> Non
         payload["text"] = f"{payload['project']}{whose}: {payload['text']}".translate(
             {ord("<"): "(", ord(">"): ")"}
         )
-        failure = post_json(url, payload, http_settings())
+        return post_json(url, payload, http_settings())
     except Exception as error:  # whatever it is: the run is done
-        failure = type(error).__name__
-    if failure:
-        log.warning("the notification was not delivered: %s", failure)
+        return type(error).__name__

@@ -69,14 +69,21 @@ def _content(path: Path, setting: Setting) -> str:
     check_private(path, refuses=lambda: True)
     try:
         if not path.is_file():
-            raise UsageError(f"{path} is not a file", f"It should have {named(setting.key)} alone.")
+            raise _refused(path, "is not a file", setting)
         with path.open("rb") as content:
-            text = content.read(_BYTES_MAX + 1).decode("utf-8-sig").strip()
+            raw = content.read(_BYTES_MAX + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    if len(raw) > _BYTES_MAX:
+        raise _refused(path, "is too large", setting)
+    try:
+        text = raw.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8", "Save it as UTF-8.") from None
-    if not text or len(text) > _BYTES_MAX:
-        what = "is empty" if not text else "is too large"
-        raise UsageError(f"{path} {what}", f"It should have {named(setting.key)} alone.")
+    if not text:
+        raise _refused(path, "is empty", setting)
     return text
+
+
+def _refused(path: Path, words: str, setting: Setting) -> UsageError:
+    return UsageError(f"{path} {words}", f"It should have {named(setting.key)} alone.")

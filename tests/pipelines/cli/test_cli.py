@@ -20,10 +20,13 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
+from orderbridge.pipelines.cli import check as check_command
 from orderbridge.pipelines.cli import demo, options
+from orderbridge.pipelines.cli.console import Reporter
 from orderbridge.pipelines.cli.main import orderbridge
 from orderbridge.pipelines.cli.reconcile import _lines
 from orderbridge.pipelines.cli.run import summary
+from orderbridge.pipelines.pull import check as pull_check
 from orderbridge.pipelines.pull.model import PullResult
 from orderbridge.pipelines.reconcile.erp.customers import MatchSummary
 from orderbridge.pipelines.reconcile.reconcile import ReconcileResult
@@ -32,6 +35,7 @@ from orderbridge.pipelines.warehouse.failure import clear_failure
 from orderbridge.pipelines.warehouse.lock import run_lock
 from orderbridge.sources import errors
 from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import HttpRejected, PlatformError, RateLimited, Unreachable
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.settings.setting import SETTINGS
 from tests.pipelines.bridge import LISTED, Bridge, command, start
@@ -174,6 +178,24 @@ def test_check_prints_each_thing_and_ends_with_the_most_severe(shop: Bridge) -> 
     assert "wrong first page of customers: legacy GET /customers: authentication failed" in done.out
     assert "Replace the key in SOURCES__LEGACY__API_KEY, then: orderbridge check" in done.out
     assert "ok    first page of orders" in done.out
+
+
+@pytest.mark.parametrize(
+    ("error", "mark"),
+    [
+        (Unreachable("no answer", status=503), "retry"),
+        (RateLimited("too many requests", status=429), "retry"),
+        (Unreachable("cannot connect", reason="dns"), "wrong"),
+        (HttpRejected("no", status=404), "wrong"),
+    ],
+)
+def test_check_marks_what_may_pass(
+    error: PlatformError, mark: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = pull_check.check_one("a page", mock.Mock(side_effect=error))
+    check_command._reported(result, Reporter("plain"))
+    assert capsys.readouterr().out.startswith(f"{mark} a page: ")
+    assert result.exit_code == 4
 
 
 def test_a_closed_pipe_is_reported_by_its_signal_without_a_traceback(shop: Bridge) -> None:

@@ -235,3 +235,18 @@ def test_what_cannot_be_written_or_notified_ends_a_run_before_its_first_request(
     done = fresh.command("run", "--notify", f"https://user:{TOKEN}@host/x")
     assert (done.code, "notify.url" in done.err, TOKEN in done.said) == (2, True, False)
     assert fresh.platform.state.requests == 0
+
+
+def test_check_sends_a_test_message_where_it_is_asked_to(
+    published: Bridge, webhook: Webhook
+) -> None:
+    done = published.command("check", "--notify", NOTIFY__URL=webhook.url)
+    assert (done.code, "ok    test message: delivered" in done.out) == (0, True), done.said
+    (posted,) = webhook.posted
+    assert posted["text"].endswith(": this is a test message of orderbridge check --notify")
+    with serving(answer("500 Oops")) as server:
+        for url, words in ((None, "not set"), (Secret(f"{server.url}/{TOKEN}"), "status 500")):
+            with pytest.raises(UsageError, match=words) as caught:
+                notification.post_test(url)
+            assert "orderbridge init notify.url" in caught.value.hint
+            assert TOKEN not in str(caught.value)

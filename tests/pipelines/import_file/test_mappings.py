@@ -429,6 +429,9 @@ def test_ids_under_other_names_are_asked_for_like_any_column(desk: Desk) -> None
     assert desk.at.platform.state.variants[1, 1001].fields["price"] == 5.5
     desk.columns = None
     assert desk.run(file, "variants").exit_code == 0, "it is asked once"
+    desk.yes = True  # its columns are read anew
+    weights = desk.write("Cód. Prod.;Cód. Var.;Peso\n1;1001;2\n1;1002;3\n", "pesos.csv")
+    assert desk.run(weights, "variants").push.states == {"confirmed": 2}, "only the price is gone"
 
 
 IDS = "Ref.;product_id;variant_id\n00038;1;1001\n00039;1;1002\n00040;1;1003\n"

@@ -113,11 +113,15 @@ def test_a_failing_disk_is_an_error_of_the_ledger_and_a_wrong_query_a_bug(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "ledger.sqlite"
-    failed = sqlite3.OperationalError("disk I/O error")
-    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
-    failed.sqlite_errorname = "SQLITE_IOERR_READ"
-    with pytest.raises(UsageError, match="SQLite error SQLITE_IOERR_READ"), Ledger.open(path):
-        raise failed
+    for name, words in (
+        ("SQLITE_IOERR_READ", "SQLite error SQLITE_IOERR_READ"),
+        ("SQLITE_IOERR_WRITE", "a limit on the size of files is reached"),
+    ):
+        failed = sqlite3.OperationalError("disk I/O error")
+        failed.sqlite_errorcode = getattr(sqlite3, name)
+        failed.sqlite_errorname = name
+        with pytest.raises(UsageError, match=words), Ledger.open(path):
+            raise failed
     with pytest.raises(sqlite3.OperationalError), Ledger.open(path) as ledger:
         ledger.connection.execute("SELECT nothing")
 

@@ -175,6 +175,7 @@ def test_an_answer_that_is_no_name_of_a_column_is_taken(gross: Bridge) -> None:
         (f"answer {TOTAL} totel", f"Did you mean total? Show the choices with: orderbridge questions {TOTAL}"),
         (f"answer {TOTAL}", f"orderbridge answer {TOTAL} total"),
         ("answer reconcile.order_totel x", f"Did you mean {TOTAL}?"),
+        (f"answer {TOTAL}=total", f"The answer is a word of its own: orderbridge answer {TOTAL} total"),
         ("answer reconcile.timezone Mars", "is not a known time zone"),
         ("answer warehouse.path x", "orderbridge init warehouse.path=VALUE"),
         (f"answer {TOTAL} total --until 2999-01-01", "orderbridge answer QUESTION --withdraw"),

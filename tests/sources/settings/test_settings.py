@@ -703,6 +703,7 @@ def test_secrets_are_read_from_files_of_their_own(
         (b" \n", "is empty"),
         (KEY.encode() + b"\xff", "is not UTF-8"),
         (KEY.encode() * 5000, "is too large"),
+        ("ñ".encode() * 40_000, "is too large"),
     ],
 )
 def test_a_file_that_holds_no_secret_is_named_and_never_shown(
