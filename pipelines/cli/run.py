@@ -175,7 +175,10 @@ def summary(result: PullResult, reconciled: ReconcileResult | None) -> list[str]
 
 
 def _read_lines(result: PullResult) -> list[str]:
-    """The lists with their sizes, the problem of each that has one, and how many rows are quarantined."""
+    """The lists with their sizes, the problem of each that has one, and how many rows are quarantined.
+
+    What is to be done about several lists is there once.
+    """
     lists = (
         f"{_size(walked)}{walked.resource.replace('_', ' ')} ({VERDICTS[walked.verdict]})"
         for walked in result.lists
@@ -183,7 +186,8 @@ def _read_lines(result: PullResult) -> list[str]:
     lines = [f"read: {', '.join(lists)}"]
     for walked in result.lists:
         if problem := result.problem(walked):
-            lines += f"{walked.resource}: {problem}".split("\n")
+            shown = f"{walked.resource}: {problem}".split("\n")
+            lines += [line for line in shown if line not in lines]
     if quarantined := sum(len(walked.quarantined) for walked in result.lists):
         lines.append(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine")
     return lines
