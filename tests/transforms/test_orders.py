@@ -445,9 +445,9 @@ def test_orders_of_an_unknown_status_are_in_no_sum_and_stand_beside_it() -> None
         (0, 1, None, False, 1, Decimal(9)),
         (0, 0, None, False, 0, None),
     ]
-    unknown = "order_status: 1 of {} orders have one of unknown meaning".format
+    unknown = "order_status: 1 of {} has one of unknown meaning".format
     reasons = ordered["unknown_because"].fillna("").tolist()
-    assert reasons == [unknown(3), unknown(1), unknown(3), ""]
+    assert reasons == [unknown("3 orders"), unknown("1 order"), unknown("3 orders"), ""]
     assert "status_unknown" in set(result.findings["rule"])
 
 

@@ -7,6 +7,7 @@ cancelled orders do not count.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
@@ -133,11 +134,11 @@ _TOTALS: Final = """
     ), stated AS (
         SELECT *, undated = 0 OR $dates IS NULL AS has_dates, unpriced = 0 OR $totals IS NULL AS has_totals,
             nullif(concat_ws('; ', CASE WHEN undated > 0 THEN
-                coalesce($dates, 'ordered_at: ' || undated || ' of ' || orders || ' orders have none') END,
+                coalesce($dates, 'ordered_at: ' || {undated of orders} || ' none') END,
                 CASE WHEN unpriced > 0 THEN
-                coalesce($totals, 'total: ' || unpriced || ' of ' || orders || ' orders have none') END,
+                coalesce($totals, 'total: ' || {unpriced of orders} || ' none') END,
                 CASE WHEN unknown > 0 THEN
-                'order_status: ' || unknown || ' of ' || unknown + stated || ' orders have one of unknown meaning' END),
+                'order_status: ' || {unknown of unknown + stated} || ' one of unknown meaning' END),
                 '') AS because
         FROM totals
     )
@@ -153,6 +154,10 @@ _TOTALS: Final = """
         coalesce(unknown, 0) AS unknown_orders, unknown_amount AS unknown_total,
         because AS unknown_because
     FROM reconciled.customers c LEFT JOIN stated USING (customer_id)"""
+_OF_ORDERS: Final = re.compile(r"\{(\w+) of ([\w +]+)\}")
+_COUNTED: Final = (
+    r"\1 || ' of ' || (\2) || if((\2) = 1, ' order', ' orders') || if(\1 = 1, ' has', ' have')"
+)
 _IS_ACTIVE: Final = """
     CASE WHEN last_past_date > $since_{days}::DATE THEN true
         WHEN coalesce(undated, 0) = 0 AND coalesce(last_unknown_date <= $since_{days}::DATE, true) THEN false END
@@ -176,7 +181,8 @@ def reconcile_customer_orders(
     values: dict[str, object] = {"until": context.as_of + OFFSET_MAX}
     values |= {"dates": reasons.get("ordered_at"), "totals": reasons.get("total")}
     values |= {f"since_{days}": context.today - timedelta(days) for days in _ACTIVE_DAYS}
-    build.execute(_TOTALS.replace("{is_active}", active), values)
+    totals = _OF_ORDERS.sub(_COUNTED, _TOTALS.replace("{is_active}", active))
+    build.execute(totals, values)
     if reason := reasons.get("customer_id"):
         nothing = ", ".join(f"{name} = NULL" for name in list(CUSTOMER_ORDERS)[1:-1])
         build.execute(

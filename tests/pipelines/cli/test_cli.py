@@ -267,8 +267,11 @@ def test_the_summary_of_a_run_says_what_was_held_back_found_and_published(
     assert summary(result, None)[-1] == f"published {shop.path}, copied to postgres"
     told = ReconcileResult("1", result.path, {"orders": 30, "customer_history": 7})
     assert "reconciled" not in "".join(summary(result, told)), "its rows are those that were read"
-    refused = {"error": errors.AccessError("no", "Replace the key"), "evidence": ["refused"]}
-    result.lists = [ListResult(name, **refused) for name in ("customers", "promotions")]
+    refused = errors.AccessError("no", "Replace the key")
+    result.lists = [
+        ListResult(name, error=refused, evidence=["refused"])
+        for name in ("customers", "promotions")
+    ]
     assert summary(result, None)[1:4] == [
         "customers: refused",
         "  Replace the key",

@@ -703,6 +703,10 @@ def _amounts(groups: Mapping[Any, list[Row]]) -> dict[Any, Decimal]:
     return {one: amount for one in ordered if (amount := sums[one]) is not None}
 
 
+def _of_orders(count: int, of: int) -> str:
+    return f"{count} of {of} order{'s' * (of != 1)} {'has' if count == 1 else 'have'}"
+
+
 def _plain(amount: Decimal) -> str:
     return f"{amount:.9f}".rstrip("0").rstrip(".")
 
@@ -739,10 +743,10 @@ def _ordered(customer: str, of: list[Row], dates: str | None, totals: str | None
     ]
     text = ", ".join(f'"{currency or ""}": "{_plain(one)}"' for currency, one in amounts.items())
     because = [
-        *([dates or f"ordered_at: {undated} of {len(sales)} orders have none"] if undated else []),
-        *([totals or f"total: {unpriced} of {len(sales)} orders have none"] if unpriced else []),
+        *([dates or f"ordered_at: {_of_orders(undated, len(sales))} none"] if undated else []),
+        *([totals or f"total: {_of_orders(unpriced, len(sales))} none"] if unpriced else []),
         *(
-            [f"order_status: {len(unknown)} of {len(of)} orders have one of unknown meaning"]
+            [f"order_status: {_of_orders(len(unknown), len(of))} one of unknown meaning"]
             if unknown
             else []
         ),
