@@ -179,7 +179,7 @@ class _ListWalk:
 
     def _ended_at(self) -> datetime:
         """When the last page arrived: now, or earlier where a run that was killed had read all."""
-        is_replayed = all(sweep.resumed_pages == sweep.pages for sweep in self._result.sweeps)
+        is_replayed = all(0 < sweep.pages == sweep.resumed_pages for sweep in self._result.sweeps)
         last_page_at = self._spools.last_page_at() if is_replayed else 0.0
         return datetime.fromtimestamp(last_page_at, UTC) if last_page_at else datetime.now(UTC)
 
