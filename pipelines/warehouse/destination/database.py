@@ -9,7 +9,7 @@ version. In Postgres what changed is sent (`changes`), and tables stay: so do gr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
@@ -78,6 +78,7 @@ class Database:
             destination=dlt_destination(settings.destination or "", may_import=may_import),
             dataset_name=name,
         )
+        self.pipeline.config.restore_from_destination = False  # staging is made anew
         self.kind = str(self.pipeline.destination.destination_type).rpartition(".")[2]
         capabilities = self.pipeline.destination.capabilities()
         self.quoted: Callable[[str], str] = capabilities.escape_identifier
@@ -184,8 +185,7 @@ class Database:
         source = read_source(warehouse)
         tables: dict[str, TableChanges] = {}
         own: dict[str, list[str]] = {}
-        lock = exclusive_client(self.client(), self.prefix) if self.is_postgres else nullcontext()
-        with lock as locked:
+        with self._open_client() as open_client:
             for schema in SCHEMAS:
                 names = table_names(warehouse, schema)
                 copied = {name: self.copied(name) for name in names}
@@ -198,7 +198,7 @@ class Database:
                     tables[f"t{len(tables)}"] = changes
             self.load(warehouse, tables)
             facts = ", ".join(map(_text, (*astuple(source), notes.copy_id if notes else None)))
-            with self.client() if locked is None else nullcontext(locked) as client:
+            with self.client() if open_client is None else nullcontext(open_client) as client:
                 statements = [
                     *self.swap(client, tables, own, facts),
                     *self.comments(warehouse, tables.values()),
@@ -206,6 +206,15 @@ class Database:
                 check = partial(self.check_merged, client, warehouse, tables.values())
                 execute(client, statements, check)
             self.drop_staging()
+
+    def _open_client(self) -> AbstractContextManager[SqlClient | None]:
+        """A connection that is open during the whole copy, where one is needed.
+
+        In Postgres it keeps other runs away. A DuckDB file would be opened, and written to the disk, at each step.
+        """
+        if self.is_postgres:
+            return exclusive_client(self.client(), self.prefix)
+        return self.client() if self.kind == "duckdb" else nullcontext()
 
     def copied(self, name: str) -> str:
         """The name that a table or column of the warehouse has in the copy; names are ASCII letters alone."""
@@ -249,17 +258,16 @@ class Database:
                     )
 
     def rows(self, warehouse: duckdb.DuckDBPyConnection, changes: TableChanges) -> Iterator[Any]:
-        """The rows to send as Arrow tables, with the names of the copy.
-
-        The first may be empty: a table without rows has its columns there too.
-        """
+        """The rows to send as Arrow tables, with the names of the copy; an empty one where there are none."""
         cursor = warehouse.cursor()
         cursor.execute("SET TimeZone = 'UTC'")
         reader = changes.rows(cursor).to_arrow_reader(ROWS_PER_BATCH)
         names = [self.copied(name) for name in reader.schema.names]
-        yield reader.schema.empty_table().rename_columns(names)
+        batch = None
         for batch in reader:
             yield batch.rename_columns(names)
+        if batch is None:  # a table without rows has its columns in the copy too
+            yield reader.schema.empty_table().rename_columns(names)
 
     def swap(
         self,
@@ -331,11 +339,12 @@ class Database:
         """The statements that describe the tables of a copy and their columns."""
         if not self.has_comments:
             return
+        comments = column_comments(warehouse)
         for table in tables:
             description = table_description(table.schema, table.name)
             if description:
                 yield f"COMMENT ON TABLE {self.target(table)} IS {_text(description)}"
-            for column, text in column_comments(warehouse, table.schema, table.name).items():
+            for column, text in comments.get((table.schema, table.name), {}).items():
                 name = self.copied(column)
                 source = "" if name == column else f" ({column} in the warehouse)"
                 place = f"{self.target(table)}.{self.quoted(name)}"

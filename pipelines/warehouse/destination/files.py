@@ -118,8 +118,11 @@ class ParquetStore:
         """
         before = self.current(source)
         version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"
+        comments = column_comments(warehouse)
         written = {
-            f"{schema}.{table}": self._write(warehouse, version, schema, table)
+            f"{schema}.{table}": self._write(
+                warehouse, version, schema, table, comments.get((schema, table), {})
+            )
             for schema, table in tables
         }
         if self.current(source) != before:
@@ -135,7 +138,12 @@ class ParquetStore:
                 self.files.rm(f"{self.folder}/{name}", recursive=True)
 
     def _write(
-        self, warehouse: duckdb.DuckDBPyConnection, version: str, schema: str, table: str
+        self,
+        warehouse: duckdb.DuckDBPyConnection,
+        version: str,
+        schema: str,
+        table: str,
+        comments: Mapping[str, str],
     ) -> dict[str, Any]:
         path = f"{version}/{schema}/{table}.parquet"
         if self.is_local:  # in an object store it would create a missing bucket
@@ -144,7 +152,6 @@ class ParquetStore:
         cursor.execute("SET TimeZone = 'UTC'")
         reader = cursor.sql(f'FROM {schema}."{table}"').to_arrow_reader()
         key = primary_keys(schema, table)
-        comments = column_comments(warehouse, schema, table)
         columns = pa.schema(_described(column, comments, key) for column in reader.schema)
         rows = 0
         with (

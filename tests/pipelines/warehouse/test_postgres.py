@@ -111,11 +111,9 @@ def test_a_copy_that_fails_leaves_that_before_and_a_transaction_keeps_its_versio
     another = Shop(tmp_path / "another", destination.settings)
 
     def lossy(self: Database, warehouse: Any, changes: Any) -> Iterator[Any]:
-        yield from (
-            batch
-            for batch in rows(self, warehouse, changes)
-            if not len(batch) or changes.quoted == '"ops"."runs"'
-        )
+        is_lost = changes.quoted != '"ops"."runs"'
+        for batch in rows(self, warehouse, changes):
+            yield batch.slice(length=0) if is_lost else batch
 
     def interrupted(self: Database, *arguments: Any) -> None:
         load(self, *arguments)
