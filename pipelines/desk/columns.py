@@ -43,7 +43,7 @@ class ColumnRow:
     Attributes:
         chosen: the field that is chosen in the list; empty: none yet, or several.
         paths: all fields that it fills.
-        may_be: the field that its name means, and its cells speak against; empty: there is none.
+        may_be: why the field that its name means is not proposed; empty: there is none, or it is.
         is_hidden: its cells may be passwords, which no page shows.
     """
 
@@ -199,7 +199,9 @@ def _current(column: ReadColumn) -> str:
 
 def _shown(column: ReadColumn) -> str:
     """The choice that the page begins with."""
-    return (column.guess or KEEP) if column.state == "asked" else _current(column)
+    if column.state != "asked":
+        return _current(column)
+    return KEEP if column.rivals else column.guess or KEEP
 
 
 def _row(column: ReadColumn, kind: KindName, numbers: frozenset[str], texts: Texts) -> ColumnRow:
@@ -217,9 +219,16 @@ def _row(column: ReadColumn, kind: KindName, numbers: frozenset[str], texts: Tex
             if cell.text.strip()
         ][:_SAMPLES],
         rivals=column.rivals,
-        may_be=texts.field(column.may_be) if column.may_be else "",
+        may_be=_may_be(column, texts),
         is_hidden=may_be_passwords(kind, column.name) or PASSWORD in column.fields,
     )
+
+
+def _may_be(column: ReadColumn, texts: Texts) -> str:
+    if column.may_be is None:
+        return ""
+    code = "columns.unchecked" if column.is_unchecked else "columns.may_be"
+    return texts(code, field=texts.field(column.may_be))
 
 
 def _sample(cell: SampleCell, texts: Texts, *, is_number: bool) -> SampleCell:

@@ -20,7 +20,7 @@ from orderbridge.sources.words import template_environment
 _KEPT: Final = f"\n{KEPT_SPACES}"
 
 
-def _zone() -> ZoneInfo | None:
+def zone() -> ZoneInfo | None:
     """The time zone of the project; None: none is set, and the clock is that of this machine."""
     with suppress(UsageError):  # the page that the person asked for says what is wrong
         name = reconcile_settings().timezone
@@ -49,7 +49,7 @@ class Pages:
 
     def page(self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
         """A page from the template of a name. Its times are by the clock of the project, where one is set."""
-        self.texts.zone = _zone()
+        self.texts.zone = zone()
         template = self._environment.get_template(f"{name}.html.j2")
         return HTMLResponse(template.render({"tab": "", **self.globals, **values}), status)
 

@@ -17,6 +17,11 @@ _GOOD: Final = (0, 5, 9)
 """Exit codes of a command that did what it was asked to."""
 
 
+_SENDING: Final = "push"
+_CHECKING: Final = "verify"
+"""Phases of an import. What it reads after it has sent is a part of the last one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bar:
     """How far an activity is. `total` is None where it is not known."""
@@ -24,6 +29,12 @@ class Bar:
     activity: str
     done: int
     total: int | None
+
+    def is_behind(self, other: Bar) -> bool:
+        """Whether it would go back from another one."""
+        if self.total and other.total:
+            return (self.done / self.total, self.done) < (other.done / other.total, other.done)
+        return self.done < other.done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +44,7 @@ class Progress:
     Attributes:
         phase: what it does now.
         bars: the activities that are counted.
-        line: what it reported last that is not counted.
+        line: why it waits, in English, if it does.
         warnings: what it warned of.
         is_lost: it was killed: there is neither a result nor an error.
         error: why it failed, in English.
@@ -85,30 +96,39 @@ def _message(event: Event) -> str:
 
 def _phase(events: Sequence[Event], texts: Texts) -> str:
     phases = [str(event["phase"]) for event in events if event.get("phase")]
-    return texts.or_own(f"phase.{phases[-1]}", phases[-1]) if phases else ""
+    if not phases:
+        return ""
+    has_sent = _SENDING in phases and phases[-1] != _SENDING
+    phase = _CHECKING if has_sent else phases[-1]
+    return texts.or_own(f"phase.{phase}", phase)
 
 
 def _bars(events: Sequence[Event], texts: Texts) -> list[Bar]:
-    """The last state of each activity that counts."""
+    """How far each activity has come. One that begins anew, such as a list that is read twice, does not go back."""
     bars: dict[str, Bar] = {}
+    has_sent = False
     for event in events:
+        if has_sent and event.get("phase") != _SENDING:
+            bars.pop("customers", None)  # the list that is read now is another one than before
+            has_sent = False
+        has_sent = has_sent or event.get("phase") == _SENDING
         activity = event.get("activity") or event.get("resource")
         done = event.get("done", event.get("rows"))
         if event.get("event") != "progress" or activity is None or not isinstance(done, int):
             continue
         total = event.get("total")
         name = texts.or_own(f"list.{activity}", texts.or_own(f"activity.{activity}", str(activity)))
-        bars[str(activity)] = Bar(name, done, total if isinstance(total, int) else None)
+        bar = Bar(name, done, max(total, done) if isinstance(total, int) else None)
+        before = bars.get(str(activity))
+        if before is None or not bar.is_behind(before):
+            bars[str(activity)] = bar
     return [*bars.values()]
 
 
 def _line(events: Sequence[Event]) -> str:
-    """The last thing that is no count: a step, or a wait."""
-    for event in reversed(events):
-        is_count = "resource" in event or "done" in event
-        if event.get("event") in ("progress", "waiting", "step") and not is_count:
-            return _message(event)
-    return ""
+    """Why the command waits, if that is the last thing that it reported."""
+    last = events[-1] if events else {}
+    return _message(last) if last.get("event") == "waiting" else ""
 
 
 def _warnings(events: Sequence[Event]) -> list[str]:

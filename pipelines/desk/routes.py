@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, tzinfo
 from http import HTTPStatus
 from importlib import resources
 from pathlib import Path
@@ -33,7 +34,7 @@ from orderbridge.pipelines.desk.import_page import asks_writes_only, unknown_wri
 from orderbridge.pipelines.desk.import_routes import ImportRoutes
 from orderbridge.pipelines.desk.imports import asked_elsewhere, import_rows, imports
 from orderbridge.pipelines.desk.jobs import run_short
-from orderbridge.pipelines.desk.pages import Pages
+from orderbridge.pipelines.desk.pages import Pages, zone
 from orderbridge.pipelines.desk.progress import progress_of
 from orderbridge.pipelines.desk.questions import (
     QuestionRow,
@@ -183,19 +184,24 @@ class Desk:
         return self._pages.page("report", tab="report", is_there=_has_report())
 
     def report_page(self, request: Request) -> Response:
-        """The page that `orderbridge report` writes, made anew. It has its styles inside, and no script."""
-        return self._report()
+        """The page that `orderbridge report` writes, made anew, with times as on the other pages.
+
+        It has its styles inside, and no script.
+        """
+        return self._report(zone())
 
     def report_file(self, request: Request) -> Response:
         """That page as a file to keep or send."""
-        return self._report({"Content-Disposition": f'attachment; filename="{_REPORT_FILE}"'})
+        return self._report(UTC, {"Content-Disposition": f'attachment; filename="{_REPORT_FILE}"'})
 
-    def _report(self, headers: Mapping[str, str] = MappingProxyType({})) -> Response:
+    def _report(
+        self, clock: tzinfo | None, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> Response:
         from orderbridge.pipelines.reporting.report import page
         from orderbridge.pipelines.reporting.report_data import read_report_data
 
         with open_warehouse() as warehouse:
-            text = page(read_report_data(warehouse), self._texts.language)
+            text = page(read_report_data(warehouse), self._texts.language, clock)
         text = _QUESTION_COMMAND.sub(f"<b>{self._texts('nav.questions')}</b>", text)
         return HTMLResponse(text, headers={"Content-Security-Policy": _REPORT_POLICY, **headers})
 

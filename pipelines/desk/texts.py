@@ -98,6 +98,8 @@ class Texts(texts.Texts):
             return ", ".join(self.compared_field(one) for one in value.split(", "))
         if name == "request":
             return self.without_requests(value)
+        if name == "encoding":
+            return self.or_own(f"encoding.{value}", value)
         if name in ("file", "folder"):
             return PurePath(value).name or value
         if name == "values":
@@ -133,10 +135,6 @@ class Texts(texts.Texts):
         if found is not None:
             return self("record.variant", **found.groupdict())
         return self.or_own(f"record.new.{path}", path)
-
-    def field(self, path: str) -> str:
-        """A field as people call it."""
-        return self.or_own(f"field.{path}", path)
 
     def compared_field(self, name: str) -> str:
         """A field of the match with the ERP as people call it."""

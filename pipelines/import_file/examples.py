@@ -30,7 +30,7 @@ def examples(plan: Plan, texts: Texts) -> list[str]:
         lines.append(texts("example.more", count=left - SHOWN, file=file))
     for row in first_differences(plan, SHOWN):
         outcome = texts(f"example.{row['outcome']}")
-        words = difference_words(row, texts)
+        words = difference_words(row, texts, row["field"])
         lines.append(texts("example.line", line=row["line"], what=outcome, values=words))
     return lines
 

@@ -27,6 +27,7 @@ from orderbridge.pipelines.import_file.lookup_proposal import (
     tables_beside,
 )
 from orderbridge.pipelines.import_file.marks import Marks, columns_of, with_marks
+from orderbridge.pipelines.import_file.proposal import check_unchecked, propose_columns
 from orderbridge.pipelines.import_file.units import Units, with_units
 from orderbridge.pipelines.imports.open import check_filled, open_input_table, own_columns
 from orderbridge.pipelines.mapping import (
@@ -34,7 +35,6 @@ from orderbridge.pipelines.mapping import (
     OutsideLookup,
     is_improbable,
     load,
-    propose,
     sample,
     to_toml,
 )
@@ -197,9 +197,7 @@ def new_mapping(
     """
     table = open_input_table(file, given, None)
     samples = sample(table)
-    proposed = propose(own_columns(table), kind, conflicts="leave", samples=samples).with_passwords(
-        passwords
-    )
+    proposed = propose_columns(own_columns(table), kind, samples).with_passwords(passwords)
     proposed = with_kept_columns(replace(proposed, read_options=given), kept)
     proposed = with_answers(proposed, interview.columns)
     proposed = _with_lookup(file, table, proposed, lookups, interview)
@@ -210,6 +208,7 @@ def new_mapping(
         answers = interview.ask(column_questions(proposed, samples))
         if len(answers) < len(proposed.unknown):
             check_filled(file, proposed, _filled(proposed), ids)
+            check_unchecked(proposed, answers)
             return None
         proposed = with_answers(
             proposed, {name: answers[f"column/{name}"] for name in proposed.unknown}
@@ -253,6 +252,7 @@ def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMa
         unknown=tuple(name for name in mapping.unknown if name not in fields),
         contested=open_contests,
         doubtful={name: path for name, path in mapping.doubtful.items() if name not in fields},
+        unchecked=tuple(name for name in mapping.unchecked if name not in fields),
     )
 
 
@@ -286,7 +286,10 @@ def column_questions(
     for name in sorted(proposed.unknown, key=lambda name: name not in guesses):
         path = guesses.get(name)
         is_free = path not in taken
-        is_probable = path is not None and not is_improbable(path, samples[name])
+        is_unchecked = name in proposed.unchecked
+        is_probable = (
+            path is not None and not is_unchecked and not is_improbable(path, samples[name])
+        )
         question = FileQuestion(
             topic="column",
             about=name,

@@ -26,13 +26,14 @@ from orderbridge.pipelines.import_file.mappings import (
     with_answers,
     with_kept_columns,
 )
+from orderbridge.pipelines.import_file.proposal import propose_columns
 from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
 from orderbridge.pipelines.imports.lines import LineBatch
 from orderbridge.pipelines.imports.model import OtherCurrency
 from orderbridge.pipelines.imports.notations import survey
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
-from orderbridge.pipelines.mapping import load, propose, sample
+from orderbridge.pipelines.mapping import load, sample
 from orderbridge.pipelines.mapping.field_paths import all_paths, resolve, root_of
 from orderbridge.sources.files import ReadOptions, SourceTable
 from orderbridge.sources.inputs import required
@@ -69,6 +70,7 @@ class ReadColumn:
         fields: that it fills.
         guess: the likeliest field, if it is asked.
         may_be: the field that its name means, and its cells speak against, if it is asked.
+        is_unchecked: they speak against it because they are not among the values known from the platform.
         rivals: other columns that match the same field.
         samples: its first different cells; none of a column of passwords.
     """
@@ -79,6 +81,7 @@ class ReadColumn:
     fields: Sequence[str] = ()
     guess: str | None = None
     may_be: str | None = None
+    is_unchecked: bool = False
     rivals: Sequence[str] = ()
     samples: Sequence[SampleCell] = ()
 
@@ -138,7 +141,7 @@ def read_columns(
         path = None
         kept = None
     cells = sample(table)
-    proposed = propose(own_columns(table), kind, conflicts="leave", samples=cells)
+    proposed = propose_columns(own_columns(table), kind, cells)
     mapping = kept or with_kept_columns(proposed, before)
     mapping = with_answers(mapping, interview.columns)
     if kept is None:
@@ -167,6 +170,7 @@ def _columns(
             fields=mapping.columns[name].paths if name in mapping.columns else (),
             guess=asked[name].guess if name in asked else None,
             may_be=asked[name].may_be if name in asked else None,
+            is_unchecked=name in mapping.unchecked,
             rivals=_rivals(name, mapping),
             samples=_samples(shown_cells(mapping.kind, name, cells[name]), sources.get(name)),
         )

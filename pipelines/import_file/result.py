@@ -163,7 +163,9 @@ def line_outcomes(plan: Plan, texts: Texts) -> Iterator[tuple[int, LineOutcome]]
     }
     differences: dict[int, list[str]] = defaultdict(list)
     for row in people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names):
-        differences[int(row["line"])].append(difference_words(row, texts))
+        differences[int(row["line"])].append(
+            difference_words(row, texts, texts.field(row["field"]))
+        )
     is_pushed = (plan.folder / RESULTS_FOLDER / f"{RESULT_FILES[0]}.csv").exists()
     for line, found in _pushed_lines(plan) if is_pushed else _planned_lines(plan):
         field = ""
@@ -180,11 +182,11 @@ def line_outcomes(plan: Plan, texts: Texts) -> Iterator[tuple[int, LineOutcome]]
         )
 
 
-def difference_words(row: Mapping[str, str], texts: Texts) -> str:
-    """Both values of a row of `differences.csv`."""
+def difference_words(row: Mapping[str, str], texts: Texts, field: str) -> str:
+    """Both values of a row of `differences.csv`, with a name of the field."""
     return texts(
         "note.difference",
-        field=row["field"],
+        field=field,
         platform=row["platform_value"],
         file=row["file_value"],
     )
@@ -310,11 +312,17 @@ def _write_sheet(
                 reason = _reason(paths[columns[n]], fields, words)
                 worksheet.write_comment(at, n, _note_text(reason), _NOTE)
             words += notes
+            before[0] = _field_words(fields, sheet.texts)
         row = [*map(escape, own), str(line), *map(neutralize, (*before, words))]
         write_row(worksheet, at, row, [*styles, *added_formats])
         widths = [max(pair) for pair in zip(widths, map(len, row), strict=True)]
         hashes.append(row_hash([cell[:_CELL_MAX] for cell in row[: len(columns)]]))
     _lay_out(worksheet, widths, len(hashes), formats.text)
+    if (
+        sheet.is_corrections
+    ):  # the import of the corrected rows reads the codes; people read the words
+        code = len(columns) + sheet.added.index("code")
+        worksheet.set_column(code, code, None, formats.text, {"hidden": True})
     return hashes
 
 
@@ -329,6 +337,11 @@ def _own_cells(
     if own != cells:
         notes.append(texts("note.too_long"))
     return own, "".join(f"; {one}" for one in notes)
+
+
+def _field_words(fields: Sequence[str], texts: Texts) -> str:
+    """The fields of a row as people call them."""
+    return ", ".join(dict.fromkeys(map(texts.field, fields)))
 
 
 def _reason(paths: Set[str], fields: Sequence[str], words: str) -> str:

@@ -37,6 +37,7 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping, load
 from orderbridge.pipelines.plan.lookup_records import keep_records
 from orderbridge.pipelines.plan.make import (
+    NoPasswords,
     PlanOptions,
     PlanResult,
     check_login_mode,
@@ -80,6 +81,7 @@ class ImportOptions(PlanOptions):
     sheet: str = ""
     encoding: str = ""
     delimiter: str = ""
+    passwords_if_new: bool = True
     max_age_h: float = MAX_AGE_H
     if_plan: str = ""
     push: PushOptions = field(default_factory=PushOptions)
@@ -163,6 +165,7 @@ class Import:
         made: the plan, if this run made it.
         sent: what the push did; None: nobody has agreed to it yet.
         workbook: with the result of each line, or with the lines to correct of a plan that waits for an agreement.
+        new_mapping: that this run has kept; None: there was one.
     """
 
     options: ImportOptions
@@ -172,6 +175,7 @@ class Import:
     made: PlanResult | None = None
     sent: PushResult | None = None
     workbook: Path | None = None
+    new_mapping: Path | None = None
 
     def run(self) -> ImportResult:
         """Takes the file to the platform.
@@ -192,7 +196,10 @@ class Import:
             self._choose_mapping()
             self.plan = self._unfinished_plan() or self._new_plan(given)
             _check_agreed_plan(self.plan, self.options.if_plan)
-            push_options = _agreed(self.plan, self.options.push, self.steps)
+            push_options = replace(
+                _agreed(self.plan, self.options.push, self.steps),
+                language=self.steps.language or "en",
+            )
         except BridgeError:
             if self.steps.ask is nobody:
                 self._keep_for_later()
@@ -292,7 +299,7 @@ class Import:
         kept = load(path, options.kind, lookups)
         interview = self._interview(kept.read_options, kept)
         answered = with_answers(kept, interview.columns) if is_kept(path) else kept
-        passwords = self._passwords(answered, interview)
+        passwords = self._known_passwords(answered, interview)
         if is_kept(path) and options.passwords is None:
             answered = answered.with_passwords(passwords)
         if answered != kept:
@@ -320,9 +327,9 @@ class Import:
         inputs = open_inputs(
             kind, file, mapping, login_mode=settings.login_mode, semantics=settings.semantics
         )
-        options = replace(options, passwords=self._passwords(mapping, interview))
+        options = replace(options, passwords=self._known_passwords(mapping, interview))
         mapping = inputs.with_currencies(mapping).with_passwords(options.passwords)
-        path = keep_mapping(mapping)
+        path = self.new_mapping = keep_mapping(mapping)
         texts = self.steps.texts
         ignored = texts("import.ignored")
         is_watched = self.steps.ask is not nobody
@@ -332,17 +339,32 @@ class Import:
         lookups = allowed_lookups(path, file, options.lookups)
         self.options = replace(options, mapping=path, lookups=lookups)
 
-    def _passwords(self, mapping: Mapping, interview: Interview) -> Passwords | None:
-        """How new customers get a password: as given or answered; None: as the file or its mapping says.
-
-        Asked for where none of them says so.
-        """
+    def _known_passwords(self, mapping: Mapping, interview: Interview) -> Passwords | None:
+        """How new customers get a password: as given or answered; None: as the file or its mapping says, if they do."""
         given = self.options.passwords
-        if given or mapping.password_column or not KINDS[self.options.kind].has_login:
+        if given or mapping.password_column or not interview.is_answered(_PASSWORDS):
             return given
-        if mapping.generate_passwords and not interview.is_answered(_PASSWORDS):
-            return None
         return cast("Passwords | None", interview.ask_one(_PASSWORDS))
+
+    def _ask_passwords(self, error: NoPasswords) -> None:
+        """Asks how the new customers get a password, and keeps the answer for later files.
+
+        Raises:
+            NoPasswords: nobody has answered.
+        """
+        path = self.options.mapping
+        if path is None or self.interview is None:
+            raise error
+        answer = cast("Passwords | None", self.interview.ask_one(_PASSWORDS))
+        if answer is None:
+            raise error
+        self.options = options = replace(self.options, passwords=answer)
+        if not is_kept(path):
+            return
+        mapping = load(path, options.kind, options.lookups).with_passwords(answer)
+        if path == self.new_mapping:
+            path.unlink()  # nothing was planned with it
+        self.options = replace(options, mapping=keep_mapping(mapping))
 
     def _unfinished_plan(self) -> Plan | None:
         """The plan that an earlier import of the file has begun. Raises UsageError: with other passwords."""
@@ -357,20 +379,28 @@ class Import:
         """Makes a plan of the file. `given` is the mapping that a person has given."""
         self.steps.on_phase("plan")
         try:
-            made = make_plan(self.options, on_inputs=self._pull_first)
-        except OtherCurrency as error:
-            self._accept_currency(error)
-            made = make_plan(self.options, on_inputs=self._pull_first)
+            made = self._make_plan()
+        except NoPasswords as error:
+            self._ask_passwords(error)
+            made = self._make_plan()
         self.made = made
         self.steps.on_plan(made)
         if given is not None:
             keep_given_mapping(self.options.kind, given)
         return Plan(made.folder)
 
+    def _make_plan(self) -> PlanResult:
+        try:
+            return make_plan(self.options, on_inputs=self._pull_first)
+        except OtherCurrency as error:
+            self._accept_currency(error)
+            return make_plan(self.options, on_inputs=self._pull_first)
+
     def _pull_first(self, inputs: Inputs) -> None:
         """Pulls the list that the file is compared with, once the file is known to have all that is needed."""
         if KINDS[self.options.kind].has_login:
-            password_source(self.options, inputs)
+            if self.options.passwords is not None:
+                password_source(self.options, inputs)
             self._pull(self.options.max_age_h)
             self.steps.on_phase("plan")
 

@@ -128,6 +128,7 @@ class Mapping:
         contested: of a proposal, the fields that several columns match, with those columns.
         doubtful: of a proposal, the columns of which neither name nor values prove the field, with the likeliest one.
         guesses: of a proposal, other unknown columns, with a field that a part of the name suggests.
+        unchecked: of a proposal, the doubtful columns whose values are not among those known from the platform.
     """
 
     kind: str
@@ -148,6 +149,7 @@ class Mapping:
     contested: dict[str, tuple[str, ...]] = field(default_factory=dict)
     doubtful: dict[str, str] = field(default_factory=dict)
     guesses: dict[str, str] = field(default_factory=dict)
+    unchecked: tuple[str, ...] = ()
 
     @property
     def used_columns(self) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -25,8 +25,15 @@ from orderbridge.pipelines.plan.model import Plan, ReadState
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import Row, open_table
 from orderbridge.sources.files.formulas import neutralize
-from orderbridge.sources.settings import DataSource, LegacySettings, find_root, is_set
-from orderbridge.transforms.frames import TEXT, Column, array, from_arrow
+from orderbridge.sources.settings import (
+    DataSource,
+    LegacySettings,
+    find_root,
+    is_set,
+    legacy_settings,
+    warehouse_path,
+)
+from orderbridge.transforms.frames import TEXT, Column, array, column, from_arrow
 from orderbridge.transforms.upserts.decisions import CUSTOMER_KEYS, KNOWN, KNOWN_DOCUMENTS
 from orderbridge.transforms.values.keys import canonical_id
 
@@ -126,6 +133,26 @@ def _price_lists(
     if not pc.all(pc.is_in(named, value_set=ids)).as_py():
         return KnownPriceLists(none, "customers on the platform have other ones than those listed")
     return KnownPriceLists(ids)
+
+
+def are_known_price_lists(cells: Sequence[str]) -> bool:
+    """Whether all cells that are not empty are ids of active price lists, as the published warehouse has them."""
+    from orderbridge.pipelines.warehouse.build import open_warehouse
+
+    path = warehouse_path()
+    if not path.exists():
+        return False
+    with open_warehouse(path) as warehouse:
+        try:
+            list_read(warehouse, path, legacy_settings().base_url, "customers")
+        except UsageError:
+            return False
+        sql = "SELECT DISTINCT price_list_id FROM raw.customers WHERE _missing_since IS NULL"
+        of_customers = from_arrow(warehouse.sql(sql).to_arrow_table())["price_list_id"]
+        known = _price_lists(warehouse, of_customers)
+    named = array(canonical_id(column(pa.array(cells, TEXT)))).drop_null()
+    is_listed: bool = pc.all(pc.is_in(named, value_set=known.ids), min_count=0).as_py()
+    return is_listed
 
 
 def list_read(warehouse: duckdb.DuckDBPyConnection, path: Path, host: str, name: str) -> LastRead:

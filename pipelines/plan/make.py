@@ -94,6 +94,7 @@ class PlanOptions:
         mapping: mapping file; None proposes a mapping from the headers.
         out: the plan folder; None: `plan-KIND-ID` in the project.
         passwords: of new customers, if no column contains them; None: as the mapping says.
+        passwords_if_new: a file without new customers needs no source of passwords.
         lookups: lookup files that the mapping may name outside its own folder.
         send_all: send every field of updates, also where it is as last confirmed.
         holds_damaged: nobody looks at the plan before it is sent: inputs whose texts lost letters are held.
@@ -105,12 +106,17 @@ class PlanOptions:
     mapping: Path | None = None
     out: Path | None = None
     passwords: Literal["mail", "file"] | None = None
+    passwords_if_new: bool = False
     notify: bool = False
     batch_size: int = BATCH_SIZE
     lookups: tuple[Path, ...] = ()
     send_all: bool = False
     holds_damaged: bool = False
     is_watched: bool = False
+
+
+class NoPasswords(UsageError):
+    """Nothing says where the passwords of new customers come from."""
 
 
 @dataclass(slots=True)
@@ -270,7 +276,7 @@ class _PlanMaker:
         missing: list[UsageError] = []
         for find in (
             lambda: check_login_mode(self.options.kind, self.settings),
-            lambda: password_source(self.options, self.inputs),
+            self._password_source,
             lambda: current_state.current_customers(warehouse_path(), self.settings.base_url),
         ):
             try:
@@ -283,6 +289,15 @@ class _PlanMaker:
         if missing:
             raise missing[0]
         _, self.statistics.passwords, self.customers = found
+
+    def _password_source(self) -> PasswordSource | None:
+        """The source of passwords; None where it is only needed if there are new customers. Raises UsageError."""
+        try:
+            return password_source(self.options, self.inputs)
+        except NoPasswords:
+            if not self.options.passwords_if_new:
+                raise
+            return None
 
     def _created_as(self, keys: Pairs[str, str]) -> str | None:
         host = self.ledger.host_name(self.settings.base_url)
@@ -360,6 +375,8 @@ class _PlanMaker:
             holds_damaged=options.holds_damaged,
             logs_in_by_address=self.kind.has_login and self.settings.login_mode == "email",
         )
+        if self.kind.has_login and writer.operations and self.statistics.passwords is None:
+            password_source(options, inputs)
         mapping_toml = to_toml(inputs.complete_mapping().with_passwords(options.passwords))
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())
@@ -474,7 +491,12 @@ def _problems(lines: pa.Table) -> dict[int, tuple[str, str, str]]:
 
 
 def password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
-    """Where the push takes the passwords of new customers from. Raises UsageError if that is not given."""
+    """Where the push takes the passwords of new customers from.
+
+    Raises:
+        NoPasswords: that is not given.
+        UsageError: it is given twice.
+    """
     if inputs.password_column is not None:
         if options.passwords is not None:
             raise UsageError(
@@ -484,7 +506,7 @@ def password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
         return "input"
     make = options.passwords or inputs.mapping.generate_passwords
     if make is None:
-        raise UsageError(
+        raise NoPasswords(
             "a new customer needs a password, and no source is given",
             f"Generated, and mailed by the platform: {typed_command('--passwords', 'mail')}\n"
             f"  or generated, and stored in a file for you: {typed_command('--passwords', 'file')}\n"

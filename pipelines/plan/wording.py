@@ -33,8 +33,15 @@ def problem_in(texts: Texts, code: str, words: str) -> str:
     for start in starts:
         reworded = texts.reworded(own[start:], f"reject.{code}")
         if reworded != own[start:]:
-            return own[:start] + reworded + tail
+            return _with_field(texts, own[:start] + reworded) + tail
     return own + tail
+
+
+def _with_field(texts: Texts, words: str) -> str:
+    """Words that begin with a field of the interface, or with a column: the field as people call it."""
+    name, mark, rest = words.partition(": ")
+    is_field = name != name.lower()  # a file may have a column `email` or `price`
+    return f"{texts.field(name)}{mark}{rest}" if is_field else words
 
 
 def reason_in(texts: Texts, words: str) -> str:

@@ -30,6 +30,7 @@ from orderbridge.sources.extract.result import Progress, no_progress
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.http.retries import RetryPolicy
 from orderbridge.sources.settings import LegacySettings
+from orderbridge.sources.texts import Language
 
 GRACE_S: Final = 10.0
 
@@ -38,6 +39,7 @@ GRACE_S: Final = 10.0
 class PushOptions(Answers):
     """Options of `orderbridge push`; see its `--help`.
 
+    `language` is that of the header of `passwords.csv`.
     `settle_s` None: `rules.SETTLE_S`, or none where the platform says that it settles at once.
     """
 
@@ -49,6 +51,7 @@ class PushOptions(Answers):
     resend: bool = False
     wait: bool = False
     accept_unproven: bool = False
+    language: Language = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

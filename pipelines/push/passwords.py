@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Sequence, Set
 from collections.abc import Mapping as Pairs
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,7 @@ from orderbridge.sources.disk import disk_errors, replace_file
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import neutralize, people_rows, people_writer
 from orderbridge.sources.kinds import KINDS, PASSWORD
+from orderbridge.sources.texts import LANGUAGES, Language, everywhere
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.imports import Inputs
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
 PASSWORDS_FILE: Final = "passwords.csv"
 _KEY_COLUMNS: Final = KINDS["customers"].list_keys
 PASSWORD_COLUMNS: Final = ("operation", "line", *_KEY_COLUMNS, "password")
+_HEADERS: Final = tuple(
+    zip(*(everywhere(f"password_file.{name}") for name in PASSWORD_COLUMNS), strict=True)
+)
+"""The names of the columns in each language. The English ones are read by scripts, and do not change."""
 ALPHABET: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Without characters that are easily confused: 0 and O, 1, l, I and o."""
 LENGTH: Final = 16
@@ -49,18 +55,23 @@ def generate() -> str:
 
 
 def body_encoder(
-    plan: Plan, to_send: Set[int], attempted: Set[int], read_passwords: ReadPasswords
+    plan: Plan,
+    to_send: Set[int],
+    attempted: Set[int],
+    read_passwords: ReadPasswords,
+    language: Language = "en",
 ) -> Callable[[PlannedOperation], bytes]:
     """Makes the bytes to send of an operation: the body of the plan with its password, which only they contain.
 
-    Passwords to be stored are generated and stored first. Operations that were `attempted` before keep the stored one.
+    Passwords to be stored are generated and stored first, in a file whose header is in `language`. Operations that were
+    `attempted` before keep the stored one.
 
     Raises:
         UsageError: a line has no password; `passwords.csv` was changed or cannot be written.
     """
     passwords: Pairs[int, str] = {}
     if KINDS[plan.kind].has_login:
-        passwords = _passwords(plan, to_send, attempted, read_passwords)
+        passwords = _passwords(plan, to_send, attempted, read_passwords, language)
 
     def encode(operation: PlannedOperation) -> bytes:
         if operation.password is None:
@@ -72,7 +83,11 @@ def body_encoder(
 
 
 def _passwords(
-    plan: Plan, to_send: Set[int], attempted: Set[int], read_passwords: ReadPasswords
+    plan: Plan,
+    to_send: Set[int],
+    attempted: Set[int],
+    read_passwords: ReadPasswords,
+    language: Language,
 ) -> dict[int, str]:
     """The passwords that are in the input, or are stored: by operation."""
     given: list[PlannedOperation] = []
@@ -84,7 +99,7 @@ def _passwords(
             stored[operation.id] = operation
     passwords = _from_input(plan, given, read_passwords) if given else {}
     if stored:
-        passwords |= _store(plan, stored, attempted)
+        passwords |= _store(plan, stored, attempted, language)
     return passwords
 
 
@@ -104,18 +119,15 @@ def _from_input(
 
 
 def _store(
-    plan: Plan, operations: Pairs[int, PlannedOperation], attempted: Set[int]
+    plan: Plan, operations: Pairs[int, PlannedOperation], attempted: Set[int], language: Language
 ) -> dict[int, str]:
     """Generates and stores a password for each operation, except for those sent before with a stored one.
 
     A password in the file for an operation that was never sent is replaced: somebody may have put it there.
     """
     path = plan.folder / PASSWORDS_FILE
-    rows = [
-        row
-        for row in _read_stored(path)
-        if int(row[0]) not in operations or int(row[0]) in attempted
-    ]
+    header, stored = _read_stored(path)
+    rows = [row for row in stored if int(row[0]) not in operations or int(row[0]) in attempted]
     passwords = {int(row[0]): row[-1] for row in rows}
     new = [operation for number, operation in operations.items() if number not in passwords]
     for operation in new:
@@ -123,7 +135,8 @@ def _store(
         keys = [operation.keys.get(name, "") for name in _KEY_COLUMNS]
         rows.append([str(operation.id), str(operation.lines[0]), *keys, passwords[operation.id]])
     if new:
-        write_private_csv(path, [PASSWORD_COLUMNS, *rows], plan.manifest.delimiter)
+        header = header or _HEADERS[LANGUAGES.index(language)]
+        write_private_csv(path, [header, *rows], plan.manifest.delimiter)
     return {number: passwords[number] for number in operations}
 
 
@@ -136,30 +149,28 @@ def remove_unsent(plan: Plan, unsent: Set[int]) -> bool:
     Raises:
         UsageError: the file was changed or cannot be written.
     """
-    rows = _read_stored(plan.folder / PASSWORDS_FILE) if KINDS[plan.kind].has_login else []
+    if not KINDS[plan.kind].has_login:
+        return False
+    header, rows = _read_stored(plan.folder / PASSWORDS_FILE)
     sent = [row for row in rows if int(row[0]) not in unsent]
     if len(sent) < len(rows):
-        write_private_csv(
-            plan.folder / PASSWORDS_FILE, [PASSWORD_COLUMNS, *sent], plan.manifest.delimiter
-        )
+        write_private_csv(plan.folder / PASSWORDS_FILE, [header, *sent], plan.manifest.delimiter)
     return bool(sent)
 
 
-def _read_stored(path: Path) -> list[list[str]]:
-    try:
-        rows = [
-            [row[name] for name in PASSWORD_COLUMNS] for row in people_rows(path, PASSWORD_COLUMNS)
-        ]
-    except FileNotFoundError:
-        return []
-    except (OSError, UsageError):
-        rows = [[""]]
-    if not all(row[0].isdecimal() and row[-1] for row in rows):
-        raise UsageError(
-            f"{path} was changed: it contains the passwords of customers that were created",
-            "Restore it, or move it away: then the customers that were not sent get new passwords.",
-        )
-    return rows
+def _read_stored(path: Path) -> tuple[Sequence[str], list[list[str]]]:
+    """The header and the rows that are stored; both empty where nothing is. Raises UsageError."""
+    if not path.exists():
+        return (), []
+    for header in _HEADERS:
+        with suppress(OSError, UsageError):
+            rows = [[row[name] for name in header] for row in people_rows(path, header)]
+            if all(row[0].isdecimal() and row[-1] for row in rows):
+                return header, rows
+    raise UsageError(
+        f"{path} was changed: it contains the passwords of customers that were created",
+        "Restore it, or move it away: then the customers that were not sent get new passwords.",
+    )
 
 
 def write_private_csv(path: Path, rows: Iterable[Sequence[object]], delimiter: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, timedelta, tzinfo
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -87,9 +87,9 @@ def _is_report(file: Path) -> bool:
         return content.read(len(START)) in (START.encode(), b"")
 
 
-def page(data: ReportData, language: Language = "en") -> str:
-    """The whole page."""
-    texts = report_texts(language)
+def page(data: ReportData, language: Language = "en", zone: tzinfo | None = UTC) -> str:
+    """The whole page, with its times by the clock of a zone."""
+    texts = report_texts(language, zone)
     findings = [row for row in data.rows["findings"] if row["findings"]]
     by_severity = dict.fromkeys(SEVERITIES, 0)
     by_entity = Counter[str](dict.fromkeys((*LISTS, "erp_customers"), 0))
@@ -123,7 +123,7 @@ def page(data: ReportData, language: Language = "en") -> str:
         **_columns(data, texts),
     }
     charts = _charts(data, texts)
-    return START + render("report.html.j2", language, data=data, **content, **charts)
+    return START + render("report.html.j2", language, zone, data=data, **content, **charts)
 
 
 def _columns(data: ReportData, texts: ReportTexts) -> dict[str, Callable[[dict[str, Any]], object]]:

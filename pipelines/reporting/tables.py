@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from decimal import Decimal
 from functools import cache, partial
 from typing import Any, Final
@@ -140,9 +141,9 @@ def price_list_column(texts: ReportTexts) -> Callable[[dict[str, Any]], object]:
     return shown
 
 
-def styled(column: str, css: str) -> Callable[[dict[str, Any]], Markup]:
+def styled(texts: ReportTexts, column: str, css: str) -> Callable[[dict[str, Any]], Markup]:
     """A column with a class of the style sheet."""
-    return lambda row: tag('<span class="{}">{}</span>', css, row[column])
+    return lambda row: tag('<span class="{}">{}</span>', css, texts.written(row[column]))
 
 
 def _severity(texts: ReportTexts, row: dict[str, Any]) -> Markup:
@@ -156,14 +157,16 @@ def anchor(entity: str, rule: str) -> str:
     return f"{entity}-{rule}".replace("_", "-")
 
 
-def render(template: str, language: Language = "en", **values: object) -> str:
+def render(
+    template: str, language: Language = "en", zone: tzinfo | None = UTC, **values: object
+) -> str:
     """The HTML of a template."""
-    return _environment(language).get_template(template).render(**values)
+    return _environment(language, zone).get_template(template).render(**values)
 
 
 @cache
-def _environment(language: Language) -> jinja2.Environment:
-    texts = report_texts(language)
+def _environment(language: Language, zone: tzinfo | None) -> jinja2.Environment:
+    texts = report_texts(language, zone)
     environment = template_environment(
         "orderbridge.pipelines.reporting", "templates", autoescape=True
     ).overlay(finalize=texts.written)
@@ -179,8 +182,9 @@ def _environment(language: Language) -> jinja2.Environment:
         "named_column": partial(named, texts),
         "severity_column": partial(_severity, texts),
         "price_list_column": partial(price_list_column, texts),
+        "styled": partial(styled, texts),
     }
-    for function in (bar_column, name_column, styled):
+    for function in (bar_column, name_column):
         environment.globals[function.__name__] = function
     return environment
 

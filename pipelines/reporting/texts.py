@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -15,22 +16,32 @@ from orderbridge.sources.texts import Catalogue, Language
 __all__ = ["Language", "ReportTexts", "catalogue", "report_texts"]
 
 NO_VALUE: Final = "–"
+_UTC: Final = re.compile(r" UTC\b| \(UTC\)")
 
 
 class ReportTexts(texts.Texts):
-    """The texts in one language. Values are written as in tables: see `written`."""
+    """The texts in one language. Values are written as in tables: see `written`.
 
-    def __init__(self, language: Language) -> None:
+    Attributes:
+        zone: by whose clock instants are written; None: that of this machine. Texts name it where it is UTC, as in a
+            report that is sent.
+    """
+
+    def __init__(self, language: Language, zone: tzinfo | None = UTC) -> None:
         super().__init__(language, catalogue())
+        self.zone = zone
+        if zone is not UTC:
+            own = {code: _UTC.sub("", self._texts[code]) for code in catalogue()}
+            self._texts |= own
 
     def written(self, value: object) -> object:
-        """How a value is written: thousands separated, instants in UTC, no control characters."""
+        """How a value is written: thousands separated, instants by the clock of `zone`, no control characters."""
         if hasattr(value, "__html__"):
             return value
         if value is None:
             return NO_VALUE
         if isinstance(value, datetime):
-            return self.date(value.astimezone(UTC))
+            return self.date(value.astimezone(self.zone))
         if isinstance(value, Decimal):
             return self.number(value, ",.2f")
         if isinstance(value, int) and not isinstance(value, bool):
@@ -51,9 +62,9 @@ def words(name: str) -> str:
 
 
 @cache
-def report_texts(language: Language = "en") -> ReportTexts:
-    """The texts in a language."""
-    return ReportTexts(language)
+def report_texts(language: Language = "en", zone: tzinfo | None = UTC) -> ReportTexts:
+    """The texts in a language, with instants by a clock."""
+    return ReportTexts(language, zone)
 
 
 @cache

@@ -100,7 +100,7 @@ def people_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
         with path.open(encoding="utf-8", newline="") as file:
             begin = len(BYTE_ORDER_MARK.encode()) if file.read(1) == BYTE_ORDER_MARK else 0
             file.seek(begin)
-            after = re.search(r"[^a-z_\r\n]", file.readline())
+            after = re.search(r"[^\w\r\n]", file.readline())
             file.seek(begin)
             rows = csv.DictReader(
                 file, delimiter=after[0] if after else ",", restkey="", strict=True

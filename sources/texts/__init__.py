@@ -74,6 +74,10 @@ class Texts:
         """The text of a code; `own` where there is none, such as a word of the platform."""
         return self(code, **values) if code in self._texts else own
 
+    def field(self, path: str) -> str:
+        """A field of the interface as people call it."""
+        return self.or_own(f"field.{path}", path)
+
     def reworded(self, text: str, *codes: str) -> str:
         """A text that is kept in English, in this language; as it is where it is none of these.
 

@@ -141,6 +141,48 @@ def test_a_command_goes_on_when_its_desk_ends_and_another_desk_shows_it(project:
     assert not progress.is_running
 
 
+def _event(phase: str, **facts: object) -> dict[str, object]:
+    return {"event": "progress", "phase": phase, **facts}
+
+
+BEFORE_SENDING = [
+    _event("pull", activity="customers", done=100, total=488),
+    _event("pull", activity="customers", done=490, total=488),  # somebody created two meanwhile
+    _event("pull", activity="customers", done=100, total=488),  # the second time
+]
+WHILE_SENDING = [
+    *BEFORE_SENDING,
+    _event("push", activity="sending", done=60, total=80),
+    _event("push", activity="sending", done=60, total=90),  # some are sent again
+]
+AFTER_SENDING: list[dict[str, object]] = [
+    *WHILE_SENDING,
+    _event("push", activity="sending", done=90, total=90),
+    _event("pull", activity="customers", done=3, total=570),
+    {"event": "progress", "phase": "publish", "message": "publishing"},
+]
+FAR: list[tuple[list[dict[str, object]], str, list[tuple[str, int, int]]]] = [
+    (BEFORE_SENDING, "Leyendo de la plataforma", [("Clientes", 490, 490)]),
+    (WHILE_SENDING, "Enviando", [("Clientes", 490, 490), ("Peticiones", 60, 80)]),
+    (AFTER_SENDING, "Leyendo de nuevo lo enviado", [("Peticiones", 90, 90), ("Clientes", 3, 570)]),
+]
+
+
+@pytest.mark.parametrize(("events", "phase", "bars"), FAR)
+def test_what_is_shown_of_a_command_never_goes_back(
+    tmp_path: Path,
+    events: list[dict[str, object]],
+    phase: str,
+    bars: list[tuple[str, int, int]],
+) -> None:
+    job = Job.of(tmp_path, "import")
+    job.log.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    progress = progress_of(job, Texts("es"))
+    assert progress.phase == phase
+    assert [(bar.activity, bar.done, bar.total) for bar in progress.bars] == bars
+    assert progress.line == "", "a step of the command is in English"
+
+
 def _locked(job: Job) -> str:
     """A program that holds the lock of its log and writes there, as a command of the desk does."""
     return (

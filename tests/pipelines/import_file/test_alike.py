@@ -99,7 +99,7 @@ def test_of_two_new_codes_alike_the_second_is_asked_about_once_the_first_exists(
         "erpCode: a031 may be the customer of line 2, whose code is A-31"
     )
     spanish = problem_in(Texts("es"), held["code"], held["words"])
-    assert spanish.startswith("erpCode: a031 puede ser el cliente de la línea 2")
+    assert spanish.startswith("código en el ERP: a031 puede ser el cliente de la línea 2")
     (step,) = next_steps(first.push, None)
     assert step.command.endswith(f"import customers {file.name} --passwords file"), step
     summary = (first.plan.folder / "summary.md").read_text("utf-8")

@@ -27,6 +27,7 @@ from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.texts import Texts, english
 from tests.pipelines.import_file.desk import Desk
 from tests.pipelines.push.plans import outcomes
+from tests.spreadsheet import spreadsheet_rows
 
 HEADER = "Código;Nombre;Apellidos;Correo;Contraseña"
 CORRECT = "to correct"
@@ -140,7 +141,7 @@ def test_a_customer_with_other_values_has_both_in_its_row(desk: Desk) -> None:
     assert row[3:6] == [
         "2",
         english()("status.exists_differs"),
-        "firstName Ana on the platform, '=Eva in the file",
+        "first name Ana on the platform, '=Eva in the file",
     ]
 
 
@@ -301,8 +302,8 @@ def test_texts_that_lost_letters_are_held_where_nobody_is_there(desk: Desk) -> N
     assert (first.exit_code, first.push.lines["unsent", "held"]) == (5, 2)
     assert desk.at.codes() == ["00000", "00003", "00004"]
     assert [(row[0], row[4], row[5], row[6].partition(": ")[0]) for row in rows_of(first)] == [
-        ("00001", "firstName", "mojibake", "Nombre «PeÃ±a»"),
-        ("00002", "firstName", "lost_letter", "Nombre «Pe?a»"),
+        ("00001", "first name", "mojibake", "Nombre «PeÃ±a»"),
+        ("00002", "first name", "lost_letter", "Nombre «Pe?a»"),
     ]
     correct(first.file, "Nombre", {"00001": "Peña"})
     assert first.file is not None
@@ -343,10 +344,16 @@ def test_a_workbook_in_spanish_is_corrected_and_imported_like_any_other(desk: De
     assert workbook(first).sheetnames == ["por corregir", "todas las líneas", "check"]
     header, missing, wrong = cells(workbook(first)["por corregir"])
     assert header == ["Código", "Nombre", "Correo", "línea", "campo", "código", "motivo"]
-    assert missing[3:] == ["3", "email", "required", "Correo: es obligatorio y falta"]
+    assert workbook(first)["por corregir"].column_dimensions["F"].hidden, "codes are not for people"
+    assert missing[3:] == ["3", "correo", "required", "Correo: es obligatorio y falta"]
     assert wrong[6].startswith("Correo «luz»: el correo no es válido")
     statuses = [row[4] for row in cells(workbook(first)["todas las líneas"])]
     assert statuses == ["estado", "confirmada", "rechazada", "rechazada"]
+    (stored,) = spreadsheet_rows(first.plan.folder / "passwords.csv")
+    assert [*stored] == [
+        "operación", "línea", "código en el ERP", "correo", "código de acceso", "contraseña",
+    ]  # fmt: skip
+    assert (stored["línea"], stored["código en el ERP"]) == ("2", "00001")
     assert desk.said[0].splitlines()[0].startswith("mapping: las columnas se leen así")
     assert (
         (first.plan.folder / "rejects.csv")

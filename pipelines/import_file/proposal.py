@@ -1,0 +1,96 @@
+"""The columns of a file as an import proposes them: a person is asked about what names and cells alone do not show.
+
+In: the columns of a file and their first cells. Out: the proposal of `mapping.propose`, without price lists that are
+not among those known from the platform (they may be codes of the ERP), and with all prices of a file that numbers
+several, such as `Tarifa 1` and `Tarifa 2`: which of them the platform shows is a decision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from orderbridge.pipelines.mapping import Mapping as ColumnMapping
+from orderbridge.pipelines.mapping import normalize, propose
+from orderbridge.pipelines.plan.current_state import are_known_price_lists
+from orderbridge.sources.errors import UsageError
+
+_PRICE: Final = "price"
+_PRICE_LIST: Final = "priceListId"
+_NUMBERED: Final = re.compile(r"(.*\D)([1-9])")
+"""A normalized name of one of several columns."""
+
+
+def propose_columns(
+    columns: Sequence[str], kind: str, samples: Mapping[str, Sequence[str]]
+) -> ColumnMapping:
+    """The proposal for an import, where several columns may match one field."""
+    proposed = propose(columns, kind, conflicts="leave", samples=samples)
+    return _with_all_prices(_with_known_price_lists(proposed, samples), samples)
+
+
+def check_unchecked(asked: ColumnMapping, answers: Mapping[str, str]) -> None:
+    """Raises UsageError where nobody has answered about a column that may be sent as a price list."""
+    for name in asked.unchecked:
+        if f"column/{name}" not in answers:
+            raise UsageError(
+                f"{name!r} may be {_PRICE_LIST}, and its values are not known as price lists of the platform",
+                "If they are its ids, or to ignore the column: orderbridge questions",
+            )
+
+
+def _with_known_price_lists(
+    proposed: ColumnMapping, samples: Mapping[str, Sequence[str]]
+) -> ColumnMapping:
+    """The proposal without columns of price lists, and guesses of such, that are not known from the platform."""
+    claimed = [name for name, one in proposed.columns.items() if one.field == _PRICE_LIST]
+    guessed = [name for name, path in proposed.guesses.items() if path == _PRICE_LIST]
+    unknown = [name for name in (*claimed, *guessed) if not _is_known(name, samples[name])]
+    unchecked = tuple(name for name in claimed if name in unknown)
+    return replace(
+        proposed,
+        columns={name: one for name, one in proposed.columns.items() if name not in unchecked},
+        unknown=_in_order(samples, (*proposed.unknown, *unchecked)),
+        doubtful=proposed.doubtful | dict.fromkeys(unchecked, _PRICE_LIST),
+        guesses={name: path for name, path in proposed.guesses.items() if name not in unknown},
+        unchecked=unchecked,
+    )
+
+
+def _is_known(name: str, cells: Sequence[str]) -> bool:
+    """Whether a column has price lists of the platform: by the name of the interface, or because they are known."""
+    is_named = normalize(name) == normalize(_PRICE_LIST)
+    return is_named or not any(map(str.strip, cells)) or are_known_price_lists(cells)
+
+
+def _with_all_prices(
+    proposed: ColumnMapping, samples: Mapping[str, Sequence[str]]
+) -> ColumnMapping:
+    """The proposal in which the first of several numbered prices fills nothing: each of them may be the price."""
+    first = next((name for name, one in proposed.columns.items() if one.field == _PRICE), "")
+    numbered = _NUMBERED.fullmatch(normalize(first))
+    if numbered is None:
+        return proposed
+    prices = [name for name in proposed.unknown if _is_other(name, numbered[1], samples[name])]
+    if not prices:
+        return proposed
+    names = _in_order(samples, (first, *prices))
+    return replace(
+        proposed,
+        columns={name: one for name, one in proposed.columns.items() if name != first},
+        unknown=_in_order(samples, (first, *proposed.unknown)),
+        contested=proposed.contested | {_PRICE: names},
+    )
+
+
+def _is_other(name: str, stem: str, cells: Sequence[str]) -> bool:
+    """Whether a column is another one of several that are numbered, with cells."""
+    numbered = _NUMBERED.fullmatch(normalize(name))
+    return numbered is not None and numbered[1] == stem and any(cell.strip() for cell in cells)
+
+
+def _in_order(columns: Mapping[str, object], names: Sequence[str]) -> tuple[str, ...]:
+    """These columns, in the order of the file."""
+    return tuple(name for name in columns if name in names)

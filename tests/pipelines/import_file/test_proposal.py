@@ -1,0 +1,66 @@
+"""What an import proposes for columns that names alone do not decide: price lists, and one of several prices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from orderbridge.pipelines.import_file import proposal
+from orderbridge.pipelines.import_file.asking import Ask, Interview, nobody
+from orderbridge.pipelines.import_file.mappings import DETECTED, column_questions, new_mapping
+from orderbridge.pipelines.mapping import Mapping
+from orderbridge.sources.errors import UsageError
+
+LISTS = ("11", "12")
+CODES = ["1", "2", "3"]
+PRICES = ["10,50", "9", "2,25"]
+
+CASES = [
+    ("customers", {"Tarifa": ["11", "12"]}, {"Tarifa": "priceListId"}, {}),
+    ("customers", {"Tarifa": []}, {"Tarifa": "priceListId"}, {}),
+    ("customers", {"Tarifa": CODES}, {}, {"Tarifa": None}),
+    ("customers", {"priceListId": CODES}, {"priceListId": "priceListId"}, {}),
+    ("customers", {"Tarifa 2": CODES, "Tarifa 3": LISTS}, {},
+     {"Tarifa 2": None, "Tarifa 3": "priceListId"}),
+    ("variants", {"Tarifa 1": PRICES, "Tarifa 2": PRICES, "Peso": PRICES}, {"Peso": "weight"},
+     {"Tarifa 1": "price", "Tarifa 2": "price"}),
+    ("variants", {"Tarifa 1": PRICES, "Tarifa 2": [""]}, {"Tarifa 1": "price"}, {"Tarifa 2": None}),
+    ("variants", {"Precio 1": PRICES, "Tarifa 2": PRICES}, {"Precio 1": "price"},
+     {"Tarifa 2": None}),
+    ("variants", {"PVP": PRICES, "PVP 2": PRICES}, {"PVP": "price"}, {"PVP 2": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "columns", "filled", "asked"), CASES)
+def test_a_price_list_that_is_not_known_and_one_of_several_prices_are_asked(
+    kind: str, columns: dict[str, list[str]], filled: dict[str, str], asked: dict[str, str | None]
+) -> None:
+    def are_known(cells: list[str]) -> bool:
+        return bool(cells) and set(cells) <= set(LISTS)
+
+    with mock.patch.object(proposal, "are_known_price_lists", are_known):
+        proposed = proposal.propose_columns([*columns], kind, columns)
+    assert {name: one.field for name, one in proposed.columns.items()} == filled
+    questions = column_questions(proposed, columns)
+    assert {one.about: one.guess for one in questions} == asked
+
+
+def test_nothing_is_sent_while_a_price_list_is_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "warehouse.duckdb"))
+    file = tmp_path / "clientes.csv"
+    file.write_text("Código;Nombre;Correo;Tarifa\nC1;Ana;ana@example.com;1\n", "utf-8")
+    columns = ("Código", "Nombre", "Correo", "Tarifa")
+
+    def asked(person: Ask) -> Mapping | None:
+        interview = Interview.about("customers", file, DETECTED, (), columns, person)
+        return new_mapping("customers", file, "file", interview)
+
+    with pytest.raises(UsageError, match="'Tarifa' may be priceListId, and its values are not"):
+        asked(nobody)
+    answered = asked(lambda _: {"column/Tarifa": "priceListId"})
+    assert answered is not None
+    assert answered.columns["Tarifa"].answered, "no later run asks again"
