@@ -44,7 +44,7 @@ def declared(
 
 
 def _option(key: str, given: Mapping[str, Any]) -> Callable[[F], F]:
-    attributes = {"show_default": "default" in given, **given}
+    attributes = {"show_default": given.get("default", "") != "", **given}
     names = [key, *filter(None, [attributes.pop("name", "")])]
     least, most = attributes.pop("range", None) or (attributes.pop("at_least", None), None)
     if least is not None:

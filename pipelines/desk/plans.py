@@ -14,6 +14,7 @@ from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
 from orderbridge.pipelines.plan.wording import problems_in
+from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.texts import recognised
 
 ROWS_MAX: Final = 200
@@ -180,6 +181,7 @@ class PlanPage:
     next: Sequence[Link]
     results: Sequence[Count]
     verified: Sequence[Count]
+    is_unverified: bool
     passwords: str
     workbook: str
     error: Sequence[str]
@@ -218,10 +220,18 @@ def plan_page(
         next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
         results=_counts(_results(_part(document, "push")), texts),
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
+        is_unverified=_is_unverified(document),
         passwords=_folder_of(_path(files, "passwords")),
         workbook=_path(files, "workbook"),
         error=[str(error[key]) for key in ("message", "hint") if error.get(key)],
     )
+
+
+def _is_unverified(document: Document) -> bool:
+    """Whether what was sent can be read back from a list, and was not: a run had the lists, or they failed."""
+    was_sent = document.get("state") == "sent" and bool(document.get("error"))
+    is_listed = was_sent and KINDS[str(document["kind"])].operation.shown_in is not None
+    return is_listed and document.get("verify") is None
 
 
 def _is_as_expected(note: str) -> bool:

@@ -340,8 +340,9 @@ def _own_cells(
 
 
 def _field_words(fields: Sequence[str], texts: Texts) -> str:
-    """The fields of a row as people call them."""
-    return ", ".join(dict.fromkeys(map(texts.field, fields)))
+    """The fields of a row as people call them; a problem may have several."""
+    paths = ", ".join(fields).split(", ")
+    return ", ".join(dict.fromkeys(map(texts.field, paths)))
 
 
 def _reason(paths: Set[str], fields: Sequence[str], words: str) -> str:

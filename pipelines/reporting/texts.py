@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -42,6 +42,8 @@ class ReportTexts(texts.Texts):
             return NO_VALUE
         if isinstance(value, datetime):
             return self.date(value.astimezone(self.zone))
+        if isinstance(value, date):
+            return self.date(value)
         if isinstance(value, Decimal):
             return self.number(value, ",.2f")
         if isinstance(value, int) and not isinstance(value, bool):

@@ -564,6 +564,7 @@ def test_customers_that_differ_there_are_one_reason_in_words_of_the_page() -> No
     notes = [
         "price lists 1, 2 were not checked: price_lists: never read (orderbridge pull price_lists)",
         "PVP: decimal comma (detected from its numbers)",
+        "encoding: cp1252 (assumed); check the accented letters with orderbridge preview",
     ]
     plan = plan_page(
         {"changes": {"reasons": reasons, "notes": notes}, "plan": {"suspicious": suspicious}},
@@ -577,9 +578,29 @@ def test_customers_that_differ_there_are_one_reason_in_words_of_the_page() -> No
     shown = "teléfono: 961 en la plataforma, 96 99 en el archivo; apellidos: Gil en la plataforma, Gal en el archivo"
     assert reason.rows == [(2, shown), (3, shown)]
     assert [*plan.suspicious] == ["teléfono tiene menos de seis cifras: líneas 4, 9 …"]
-    (note,) = plan.notes
-    assert "Leer las listas ahora" in note
+    unread, encoding = plan.notes
+    assert "Leer las listas ahora" in unread
+    assert "se ha leído como Windows (Europa occidental)." in encoding
     assert plan.read_as == ["PVP: decimales con coma (visto en sus números)"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "verify", "error", "is_unverified"),
+    [
+        ("customers", None, {"message": "another run holds the lock"}, True),
+        ("customers", {"outcomes": {"same": 2}}, {"message": "no workbook"}, False),
+        ("customers", {"outcomes": {"same": 2}}, None, False),
+        ("variants", None, {"message": "another run holds the lock"}, False),
+    ],
+)
+def test_what_was_sent_and_not_read_back_is_said(
+    kind: str,
+    verify: dict[str, object] | None,
+    error: dict[str, str] | None,
+    is_unverified: bool,
+) -> None:
+    document = {"kind": kind, "state": "sent", "verify": verify, "error": error}
+    assert plan_page(document, Texts("es")).is_unverified is is_unverified
 
 
 def test_the_cells_to_correct_come_first_and_columns_that_are_not_sent_last() -> None:

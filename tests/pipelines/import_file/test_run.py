@@ -55,6 +55,9 @@ def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> N
     again = desk.run(desk.at.folder / "clientes.csv", passwords=None)
     assert (again.exit_code, again.push.states, desk.at.codes()) == (0, {}, CODES)
     assert desk.done[4:] == ["plan", "push"]  # what was read after the push is recent
+    (desk.at.folder / "mappings/customers.toml").unlink()  # which says how they get their passwords
+    other = desk.run(desk.at.folder / "clientes.csv", passwords=None)
+    assert (other.exit_code, other.push.states) == (0, {}), "without new customers, nobody is asked"
     for age_h, clock_h, is_pulled in ((0.0, 0.0, True), (1.0, 0.0, False), (1.0, -2.0, True)):
         now = datetime.now(UTC) + timedelta(hours=clock_h)  # they were read by a clock ahead
         with mock.patch.object(
@@ -69,6 +72,8 @@ def test_what_a_file_and_its_mapping_lack_is_said_before_the_first_request(
     kept = keep_mapping(Mapping("customers", {"Correo": MappedColumn("Correo", "email")}))
     with pytest.raises(UsageError, match="needs a password"):
         desk.run(file := desk.write("Correo\na@example.test\n"), passwords=None)
+    assert desk.done == ["pull"], "whether there are new customers has to be known"
+    desk.done.clear()
     monkeypatch.setenv("SOURCES__LEGACY__LOGIN_MODE", "code")
     for mapping in (None, kept):
         with pytest.raises(UsageError, match="no column fills loginCode"):
