@@ -207,7 +207,7 @@ def post_test(url: Secret | None) -> str:
     change = f"{program()} init notify.url"
     if url is None:
         raise UsageError("notify.url is not set", f"Set it: {change}")
-    text = "this is a test message of orderbridge check --notify"
+    text = "this is a test message"
     failure = _failure_of_post(url, lambda: {"text": text, "exit_code": 0, "published": False})
     if failure:
         raise UsageError(f"not delivered: {failure}", f"If the address is wrong: {change}")

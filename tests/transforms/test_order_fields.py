@@ -240,6 +240,14 @@ def test_totals_missing_or_unlike_lines_or_a_column_are_found_if_most_are_right(
         found = choice.findings[choice.findings["rule"].isin(["lines_differ", "total_missing"])]
         assert found["rule"].tolist() == [rule] * bool(rule)
         assert "6 of 60" in " ".join(found["detail"]) or rule != "lines_differ"
+    columns = "money: total; when: created_at; currency: currency"
+    for name, of in (("ordered_at", "created_at"), ("currency", "currency"), ("total", "total")):
+        choice = choose_fields(with_values(columns, **{of: range(1, COUNT)}), CUSTOMERS)
+        assert details(choice, f"{name}_missing") == [
+            f"{name}: {of} has a value in 59 of 60 orders"
+        ]
+        missing = [rule for rule in choice.findings["rule"] if rule.endswith("_missing")]
+        assert missing == [f"{name}_missing"]
     for count, factor, chosen, differs in (
         (3, 1.1, "total", False), (4, 1.1, "total", True), (30, 2.1, "total", True), (31, 0.4, None, False),
         (31, 2.1, None, False),  # most orders are far from the other column: no line says which one is right

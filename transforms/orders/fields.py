@@ -80,6 +80,8 @@ CHARGES: Final = {
 _HALF: Final = 0.5
 _EXPECTED: Final = ("customer_id", "ordered_at", "total")
 """Fields that every order should have; a status or a currency may not exist."""
+_FILLED: Final = ("ordered_at", "total", "currency")
+"""Fields of which the orders without a value are found, where most have one. A customer may be missing in many."""
 FIELD_QUESTIONS: Final = {
     name: CUSTOMER if name == "customer_id" else RULES[name].question for name in ORDER_FIELDS
 }
@@ -476,15 +478,13 @@ def _field_findings(
         if one.state == "contradicted":
             detail = to_answer(f"{name}: {one.reason}", one.id)
             yield table_finding("orders", "field_changed", detail, name)
-        if not columns.rows or name not in _EXPECTED:
-            continue
-        if one.value is None:
+        if columns.rows and name in _EXPECTED and one.value is None:
             yield _unknown_field(name, one, columns)
-        elif name == "total" and one.value in columns.facts:
+        if name in _FILLED and one.value in columns.facts:
             given = columns.facts[one.value].given
             if FILLED_SHARE_MIN * columns.rows <= given < columns.rows:
-                detail = f"total: {one.value} has a value in {columns.given(one.value)}"
-                yield table_finding("orders", "total_missing", detail)
+                detail = f"{name}: {one.value} has a value in {columns.given(one.value)}"
+                yield table_finding("orders", f"{name}_missing", detail)
 
 
 def _unknown_field(name: str, asked: Question, columns: ExaminedColumns) -> pd.DataFrame:

@@ -243,7 +243,7 @@ def test_check_sends_a_test_message_where_it_is_asked_to(
     done = published.command("check", "--notify", NOTIFY__URL=webhook.url)
     assert (done.code, "ok    test message: delivered" in done.out) == (0, True), done.said
     (posted,) = webhook.posted
-    assert posted["text"].endswith(": this is a test message of orderbridge check --notify")
+    assert posted["text"].endswith(": this is a test message")
     with serving(answer("500 Oops")) as server:
         for url, words in ((None, "not set"), (Secret(f"{server.url}/{TOKEN}"), "status 500")):
             with pytest.raises(UsageError, match=words) as caught:
