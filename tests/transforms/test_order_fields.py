@@ -246,8 +246,8 @@ def test_totals_missing_or_unlike_lines_or_a_column_are_found_if_most_are_right(
         assert details(choice, f"{name}_missing") == [
             f"{name}: {of} has a value in 59 of 60 orders"
         ]
-        missing = [rule for rule in choice.findings["rule"] if rule.endswith("_missing")]
-        assert missing == [f"{name}_missing"]
+        missing_rules = [rule for rule in choice.findings["rule"] if rule.endswith("_missing")]
+        assert missing_rules == [f"{name}_missing"]
     for count, factor, chosen, differs in (
         (3, 1.1, "total", False), (4, 1.1, "total", True), (30, 2.1, "total", True), (31, 0.4, None, False),
         (31, 2.1, None, False),  # most orders are far from the other column: no line says which one is right
