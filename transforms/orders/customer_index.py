@@ -159,6 +159,40 @@ class CustomerIndex:
         if self.emails is not None and _are_emails(values, counts):
             found = self._of_emails(self.emails()).match(email_key(values), name, "codes", counts)
             return replace(found, code_words="e-mail addresses of customers")
+        read = self._read(values, name, notation, counts, is_assumed=is_assumed)
+        chosen, other = read.chosen, read.other
+        is_expected = notation is not None or _names_a_kind(name) or read.bare > 0
+        is_open = chosen.hits < read.hits_min if is_expected else read.is_by_code
+        is_contradicted = is_open and 0 < read.hits_min <= other.hits
+        customer_id = chosen.customer_id
+        is_unproven = False
+        if is_contradicted and notation is None:
+            is_unproven = not same_customers(customer_id, other.customer_id, counts)
+        if is_unproven:
+            customer_id = customer_id.where(constant(False, values.index, BOOLEAN))
+        return CustomerMatch(
+            counts=counts,
+            named=read.named,
+            customer_id=customer_id,
+            is_ambiguous=read.is_shared & read.is_by_code,
+            ids=read.by_id.hits,
+            codes=read.by_code.hits,
+            bare=read.bare,
+            is_by_code=read.is_by_code,
+            is_unproven=is_unproven,
+            is_contradicted=is_contradicted,
+        )
+
+    def _read(
+        self,
+        values: Column[Any],
+        name: str,
+        notation: CustomerNotation | None,
+        counts: Column[Any],
+        *,
+        is_assumed: bool,
+    ) -> _Readings:
+        """Both readings of a column, see `match`."""
         ids_of = canonical_id(values)
         is_shared = constant(False, values.index, BOOLEAN)
         if len(self.shared):
@@ -180,30 +214,7 @@ class CustomerIndex:
             if is_said or hits_min <= by_any_code.hits:
                 bare = by_any_code.hits - by_code.hits
                 by_code = by_any_code
-        chosen, other = (by_code, by_id) if is_by_code else (by_id, by_code)
-        is_expected = notation is not None or _names_a_kind(name) or bare > 0
-        is_open = chosen.hits < hits_min if is_expected else is_by_code
-        is_contradicted = is_open and 0 < hits_min <= other.hits
-        customer_id = chosen.customer_id
-        is_unproven = (
-            is_contradicted
-            and notation is None
-            and not same_customers(customer_id, other.customer_id, counts)
-        )
-        if is_unproven:
-            customer_id = customer_id.where(constant(False, values.index, BOOLEAN))
-        return CustomerMatch(
-            counts=counts,
-            named=named,
-            customer_id=customer_id,
-            is_ambiguous=is_shared & is_by_code,
-            ids=by_id.hits,
-            codes=by_code.hits,
-            bare=bare,
-            is_by_code=is_by_code,
-            is_unproven=is_unproven,
-            is_contradicted=is_contradicted,
-        )
+        return _Readings(by_id, by_code, is_by_code, bare, is_shared, named, hits_min)
 
 
 class _Reading(NamedTuple):
@@ -216,6 +227,36 @@ class _Reading(NamedTuple):
 
     customer_id: Column[Any]
     hits: int
+
+
+class _Readings(NamedTuple):
+    """Both readings of a column, and which of them is chosen.
+
+    Attributes:
+        by_id, by_code: the readings.
+        is_by_code: whether that of ERP codes is chosen.
+        bare, named: see `CustomerMatch`.
+        is_shared: boolean; the value is an ERP code that several customers have.
+        hits_min: so many rows must name customers that are known.
+    """
+
+    by_id: _Reading
+    by_code: _Reading
+    is_by_code: bool
+    bare: int
+    is_shared: Column[Any]
+    named: Column[Any]
+    hits_min: float
+
+    @property
+    def chosen(self) -> _Reading:
+        """The reading that is used."""
+        return self.by_code if self.is_by_code else self.by_id
+
+    @property
+    def other(self) -> _Reading:
+        """The one that is not."""
+        return self.by_id if self.is_by_code else self.by_code
 
 
 def _reading(
