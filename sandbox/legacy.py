@@ -117,18 +117,12 @@ class Legacy:
         if "picky_limit" in call.faults and query.get("limit") not in PICKY_LIMITS:
             return call.error(invalid, "query", f"limit must be one of {', '.join(PICKY_LIMITS)}")
         form = self._readings.get(f"{resource}_data", "array")
-        size = (
-            1
-            if form == "object_single"
-            else max(1, size // 2)
-            if "capped_limit" in call.faults
-            else size
-        )
+        if form == "object_single":
+            size = 1
+        elif "capped_limit" in call.faults:
+            size = max(1, size // 2)
         with self.state.lock:
-            rows = self.state.lists[resource].rows
-            term = query.get("term", "").casefold() if "term" in call.operation.query else ""
-            if term:
-                rows = [row for row in rows if _is_found(term, row)]
+            rows = _searched(self.state.lists[resource].rows, call)
             pages = -(-len(rows) // size)
             total = len(rows)
             if self._readings["legacy_total"] == "with_deleted":
@@ -136,12 +130,9 @@ class Legacy:
             # Bounds of `page` are not shown: a page before the first is read as the first.
             index = max(page - first, 0)
             end = self._readings.get(f"{resource}_end", "pagination")
-            repeats = (
-                call.faults & {"varied_repeat", "shuffled_repeat"}
-                if index >= max(pages, 1)
-                else frozenset()
-            )
+            repeats: Set[str] = frozenset()
             if index >= max(pages, 1):
+                repeats = call.faults & {"varied_repeat", "shuffled_repeat"}
                 if end.startswith("status_") and not repeats:
                     return call.error(
                         int(end.removeprefix("status_")), "not_found", "there is no such page"
@@ -155,13 +146,7 @@ class Legacy:
             before = rows[begin - 1] if 0 < begin <= len(rows) else b""
         envelope: dict[str, Any] = {}
         if end == "pagination":
-            envelope["pagination"] = {
-                "page": index + first,
-                "pages": -(-total // size),
-                "total": total,
-                "hasPrevPage": index > 0 and total > 0,
-                "hasNextPage": index + 1 < -(-total // size),
-            }
+            envelope["pagination"] = _pagination(index, first, total, size)
         return Page(taken, envelope, partial(_written, form, call.operation.rows_field), before)
 
     def _altered(self, rows: list[bytes], faults: Set[str]) -> list[bytes]:
@@ -201,6 +186,24 @@ def _written(form: str, rows_field: str, rows: list[bytes], envelope: dict[str, 
         data = rows[0] if rows else b"{}"
     tail = encoded(envelope)
     return b'{"%b":%b%b' % (rows_field.encode(), data, b"," + tail[1:] if envelope else b"}")
+
+
+def _pagination(index: int, first: int, total: int, size: int) -> Json:
+    """What a page says about the list, by its position and the number of the first page."""
+    pages = -(-total // size)
+    return {
+        "page": index + first,
+        "pages": pages,
+        "total": total,
+        "hasPrevPage": index > 0 and total > 0,
+        "hasNextPage": index + 1 < pages,
+    }
+
+
+def _searched(rows: list[bytes], call: Call) -> list[bytes]:
+    """The rows with the term of a call, where the list can be searched."""
+    term = call.query.get("term", "").casefold() if "term" in call.operation.query else ""
+    return [row for row in rows if _is_found(term, row)] if term else rows
 
 
 def _is_found(term: str, row: bytes) -> bool:

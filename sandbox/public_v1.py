@@ -122,11 +122,8 @@ class PublicV1:
         limit_text = query.pop("limit", str(PUBLIC_V1_LIMIT_DEFAULT))
         cursor = query.pop("startingAfter", None)
         limit = bounded_int(limit_text) or 0
-        if not PUBLIC_V1_LIMIT_MIN <= limit <= PUBLIC_V1_LIMIT_MAX:
-            words = f"limit must be an integer from {PUBLIC_V1_LIMIT_MIN} to {PUBLIC_V1_LIMIT_MAX}"
-            return v1_error(400, "INVALID_LIMIT", words)
-        if "picky_limit" in call.faults and limit_text not in PICKY_LIMITS:
-            return v1_error(400, "INVALID_LIMIT", f"limit must be one of {', '.join(PICKY_LIMITS)}")
+        if problem := _limit_problem(limit_text, limit, is_picky="picky_limit" in call.faults):
+            return v1_error(400, "INVALID_LIMIT", problem)
         if "restarting_cursor" in call.faults:
             cursor = None
         bound = [resource, *sorted([*query.items(), ("limit", limit_text)])]
@@ -156,6 +153,15 @@ class PublicV1:
             before = rows.rows[begin - 1] if begin else b""
         envelope = {"hasMore": more, "nextCursor": next_cursor}
         return Page(taken, envelope, partial(joined, rows_field), before, cursor or "")
+
+
+def _limit_problem(text: str, limit: int, *, is_picky: bool) -> str:
+    """Why a limit is refused; empty if it is not."""
+    if not PUBLIC_V1_LIMIT_MIN <= limit <= PUBLIC_V1_LIMIT_MAX:
+        return f"limit must be an integer from {PUBLIC_V1_LIMIT_MIN} to {PUBLIC_V1_LIMIT_MAX}"
+    if is_picky and text not in PICKY_LIMITS:
+        return f"limit must be one of {', '.join(PICKY_LIMITS)}"
+    return ""
 
 
 def _cursor(rank: float, mark: str, ends: int) -> str:

@@ -78,31 +78,41 @@ def resolve(kind: str, path: str) -> FieldPath | str:
     fields = paths(kind)
     for array in pairs(kind):
         if path.startswith(f"{array}."):
-            name = path[len(array) + 1 :].strip()
-            leaf = fields[f"{array}[].value"]
-            return (
-                FieldPath(path, leaf, (array, f"={name}", "value"), name)
-                if name
-                else "has no attribute name"
-            )
+            return _attribute(kind, array, path)
     general = pattern(path)
     if "[]" in path or general not in fields:
         return f"is not a field of {kind}{suggestion(path, all_paths(kind))}"
     if path in {field.name for field in KINDS[kind].operation.params}:
         return FieldPath(path, fields[path], ())
-    steps: list[Step] = []
-    for part in path.split("."):
-        match = _STEP.fullmatch(part)
-        if match is None:
-            return f"is not a field of {kind}{suggestion(path, all_paths(kind))}"
-        steps.append(match[1])
-        if match[2] is not None:
-            steps.append(EACH if match[2] == EACH else int(match[2]))
+    steps = _steps(path)
+    if not steps:
+        return f"is not a field of {kind}{suggestion(path, all_paths(kind))}"
     if len(steps) > 1 and isinstance(steps[1], int):
         limit = KINDS[kind].record.field(str(steps[0])).max_items
         if limit is not None and steps[1] >= limit:
             return f"is out of range: {steps[0]} has at most {limit} items, [0] to [{limit - 1}]"
     return FieldPath(path, fields[general], tuple(steps))
+
+
+def _attribute(kind: str, array: str, path: str) -> FieldPath | str:
+    """The value of the attribute that a path names, such as `attributes.Color`; see `resolve`."""
+    name = path.removeprefix(f"{array}.").strip()
+    if not name:
+        return "has no attribute name"
+    return FieldPath(path, paths(kind)[f"{array}[].value"], (array, f"={name}", "value"), name)
+
+
+def _steps(path: str) -> list[Step]:
+    """The member names and item positions of a path; none where it is not written as one."""
+    steps: list[Step] = []
+    for part in path.split("."):
+        match = _STEP.fullmatch(part)
+        if match is None:
+            return []
+        steps.append(match[1])
+        if match[2] is not None:
+            steps.append(EACH if match[2] == EACH else int(match[2]))
+    return steps
 
 
 def all_paths(kind: str) -> list[str]:

@@ -67,15 +67,8 @@ def propose(
     }
     claims = _Claims(kind, columns, cells, has_samples=samples is not None)
     contested = {path: tuple(names) for path, names in claims.found.items() if len(names) > 1}
-    errors = {path: names for path, names in contested.items() if path in claims.by_name}
-    if errors and conflicts == "error":
-        raise UsageError(
-            "; ".join(
-                f"{' and '.join(map(repr, names))} both match {path}"
-                for path, names in errors.items()
-            ),
-            f"Choose one in a mapping file. To create one: orderbridge template {kind} --mapping --for FILE",
-        )
+    if conflicts == "error":
+        _refuse({path: contested[path] for path in contested if path in claims.by_name}, kind)
     chosen = {names[0]: path for path, names in claims.found.items() if path not in contested}
     mapped = {name: MappedColumn(name, chosen[name]) for name in columns if name in chosen}
     unknown = tuple(name for name in columns if name not in mapped)
@@ -87,6 +80,19 @@ def propose(
         contested=contested,
         doubtful=doubtful,
         guesses=claims.guesses,
+    )
+
+
+def _refuse(contested: Pairs[str, Sequence[str]], kind: str) -> None:
+    """Raises UsageError for the fields that several columns match, if there are any."""
+    if not contested:
+        return
+    problems = [
+        f"{' and '.join(map(repr, names))} both match {path}" for path, names in contested.items()
+    ]
+    raise UsageError(
+        "; ".join(problems),
+        f"Choose one in a mapping file. To create one: orderbridge template {kind} --mapping --for FILE",
     )
 
 
@@ -274,13 +280,13 @@ class _Claims:
             addresses = [name for name in free if are_emails(self.cells[name])]
             if len(addresses) == 1:
                 self.doubtful[addresses[0]] = "email"
+        self._claim_company_names(free)
+
+    def _claim_company_names(self, free: Sequence[str]) -> None:
+        """Claims a fiscal name where the values of one column are companies: of `free`, or of that for first names."""
         has_last = "lastName" in self.found
         names = [] if has_last else self.found.get("firstName", [])
-        companies: list[str] = []
-        for name in [*names, *free]:
-            is_same = any(self.cells[name] == self.cells[other] for other in companies)
-            if not is_same and are_companies(self.cells[name]):
-                companies.append(name)
+        companies = self._with_companies([*names, *free])
         if not {*names}.isdisjoint(companies):
             del self.found["firstName"]
         if len(companies) != 1 or _FISCAL_NAME in self.found:
@@ -290,6 +296,15 @@ class _Claims:
             self.found[_FISCAL_NAME] = companies
         else:
             self.doubtful.setdefault(name, _FISCAL_NAME)
+
+    def _with_companies(self, columns: Sequence[str]) -> list[str]:
+        """The columns whose values are companies, without those that repeat another one."""
+        found: list[str] = []
+        for name in columns:
+            is_repeated = any(self.cells[name] == self.cells[other] for other in found)
+            if not is_repeated and are_companies(self.cells[name]):
+                found.append(name)
+        return found
 
     def _guess(self) -> None:
         """Guesses free fields of columns that are asked about, by a part of the name, or addresses of pictures."""

@@ -189,32 +189,29 @@ def parse(
             _mistake(dict(one)) for one in error.errors(include_url=False, include_input=False)
         ]
         raise _invalid(path, positions, list(dict.fromkeys(invalid))) from None
-    columns = document["columns"]
-    errors: list[Mistake] = [
-        (("columns", name), f"{name!r} needs either a field or ignore = true")
-        for name, column in columns.items()
-        if column.get("ignore", False) == ("field" in column)
-    ]
-    errors += [
-        (("ignore",), f"{name!r} is ignored, but is also listed under [columns]; remove one")
-        for name in document.get("ignore", ())
-        if name in columns
-    ]
     mapping = _mapping(document, path)
-    if mapping.ignores_others and ("field" in columns[OTHERS] or mapping.strict):
-        errors.append(
-            (
-                ("columns", OTHERS),
-                f'"{OTHERS}" stands for all other columns: it can only be "ignore", not strict',
-            )
-        )
-    errors += mistakes(mapping)
+    errors = [*_column_mistakes(document, mapping), *mistakes(mapping)]
     outside = list(_outside(mapping, path, lookups))
     if outside and not errors:
         raise OutsideLookup.of(_invalid(path, positions, outside))
     if errors := [*errors, *outside]:
         raise _invalid(path, positions, errors)
     return mapping
+
+
+def _column_mistakes(document: Pairs[str, Any], mapping: Mapping) -> Iterator[Mistake]:
+    """Columns that are both mapped and ignored, or neither."""
+    columns = document["columns"]
+    for name, column in columns.items():
+        if column.get("ignore", False) == ("field" in column):
+            yield ("columns", name), f"{name!r} needs either a field or ignore = true"
+    for name in document.get("ignore", ()):
+        if name in columns:
+            words = f"{name!r} is ignored, but is also listed under [columns]; remove one"
+            yield ("ignore",), words
+    if mapping.ignores_others and ("field" in columns[OTHERS] or mapping.strict):
+        words = f'"{OTHERS}" stands for all other columns: it can only be "ignore", not strict'
+        yield ("columns", OTHERS), words
 
 
 def _outside(mapping: Mapping, path: Path, allowed: Collection[Path]) -> Iterator[Mistake]:
