@@ -226,6 +226,22 @@ def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMa
         for name, value in answers.items()
     }
     given = {path for paths in fields.values() for path in paths}
+    makes_passwords = PASSWORD not in given
+    return replace(
+        mapping,
+        columns=_answered_columns(mapping, fields, given),
+        generate_passwords=mapping.generate_passwords if makes_passwords else None,
+        unknown=tuple(name for name in mapping.unknown if name not in fields),
+        contested=_open_contests(mapping, fields, given),
+        doubtful={name: path for name, path in mapping.doubtful.items() if name not in fields},
+        unchecked=tuple(name for name in mapping.unchecked if name not in fields),
+    )
+
+
+def _answered_columns(
+    mapping: ColumnMapping, fields: Mapping[str, tuple[str, ...]], given: Set[str]
+) -> dict[str, MappedColumn]:
+    """The columns with the fields that were given to some, without these fields in others."""
     columns: dict[str, MappedColumn] = {}
     for name, column in mapping.columns.items():
         has_lost_field = name not in fields and not given.isdisjoint(column.paths)
@@ -239,21 +255,18 @@ def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMa
             columns[name] = MappedColumn(
                 name, field, tuple(filter(None, also)), answered=is_answered
             )
-    open_contests = {
-        path: tuple(name for name in names if name not in fields)
+    return columns
+
+
+def _open_contests(
+    mapping: ColumnMapping, answered: Collection[str], given: Set[str]
+) -> dict[str, tuple[str, ...]]:
+    """The fields that several columns match and no answer has filled, with those of them that have no answer."""
+    return {
+        path: tuple(name for name in names if name not in answered)
         for path, names in mapping.contested.items()
         if path not in given
     }
-    makes_passwords = PASSWORD not in given
-    return replace(
-        mapping,
-        columns=columns,
-        generate_passwords=mapping.generate_passwords if makes_passwords else None,
-        unknown=tuple(name for name in mapping.unknown if name not in fields),
-        contested=open_contests,
-        doubtful={name: path for name, path in mapping.doubtful.items() if name not in fields},
-        unchecked=tuple(name for name in mapping.unchecked if name not in fields),
-    )
 
 
 def with_kept_columns(proposed: ColumnMapping, kept: ColumnMapping | None) -> ColumnMapping:

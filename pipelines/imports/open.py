@@ -239,8 +239,6 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
     Doubtful columns of a proposal are left out, but for the code of a create: a customer without it is not known
     again. Returns the columns that are neither mapped nor ignored by name.
     """
-    is_update = KINDS[mapping.kind].is_update
-    left_out = {name for name, path in mapping.doubtful.items() if is_update or path != ERP_CODE}
     missing = [name for name in mapping.used_columns if name not in columns]
     if missing:
         names = listed(missing, lambda name: f"{name!r}{suggestion(name, columns)}")
@@ -249,24 +247,28 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
             f"Its columns: {listed(columns)}. Rename the header in the file, or the column in the mapping. One that "
             "`import` keeps can be made anew: orderbridge questions",
         )
-    unmapped = [
-        name
-        for name in columns
-        if name not in mapping.columns and name not in mapping.used_columns and name not in left_out
-    ]
+    is_update = KINDS[mapping.kind].is_update
+    left_out = {name for name, path in mapping.doubtful.items() if is_update or path != ERP_CODE}
+    known = {*mapping.columns, *mapping.used_columns, *left_out}
+    unmapped = [name for name in columns if name not in known]
     if unmapped and (mapping.strict or mapping.path is None):
-        fields = all_paths(mapping.kind)
-        names = listed(unmapped, lambda name: f"{name!r}{suggestion(name, fields)}")
-        count = "1 column matches" if len(unmapped) == 1 else f"{len(unmapped):,} columns match"
-        hint = (
-            'Map each one to a field in the mapping, or ignore it by name: ignore = ["…"].'
-            if mapping.path is not None
-            else "To answer what `import` asks about each: orderbridge questions\n"
-            "  Or map or ignore each in a mapping, and name it with --mapping (`run`: --erp-variants-mapping): "
-            + _template(mapping.kind, file)
-        )
-        raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {names}", hint)
+        raise _unmapped_columns(file, unmapped, mapping)
     return unmapped
+
+
+def _unmapped_columns(file: Path, unmapped: Sequence[str], mapping: Mapping) -> UsageError:
+    """The error for columns that are neither mapped nor ignored, where each must be."""
+    fields = all_paths(mapping.kind)
+    names = listed(unmapped, lambda name: f"{name!r}{suggestion(name, fields)}")
+    count = "1 column matches" if len(unmapped) == 1 else f"{len(unmapped):,} columns match"
+    hint = (
+        'Map each one to a field in the mapping, or ignore it by name: ignore = ["…"].'
+        if mapping.path is not None
+        else "To answer what `import` asks about each: orderbridge questions\n"
+        "  Or map or ignore each in a mapping, and name it with --mapping (`run`: --erp-variants-mapping): "
+        + _template(mapping.kind, file)
+    )
+    return UsageError(f"{file.name}: {count} no field of {mapping.kind}: {names}", hint)
 
 
 def _doubts(file: Path, mapping: Mapping) -> str:

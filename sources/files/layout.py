@@ -78,10 +78,7 @@ def detect_layout(
     width = trimmed_width(rows, width_of(filled))
     line = options.header_row
     if line is None:
-        known = find_known_header(filled, options.known_columns, width)
-        header = known or filled[find_header(filled, rows)]
-        is_row = check_header(records, header, width, is_known=known is not None)
-        line = 0 if is_row else header.line
+        line = _header_line(records, filled, rows, options.known_columns, width)
     at = _first_of_table(filled, line, width)
     names = [""] * width
     surplus = len(rows[at]) - width
@@ -108,6 +105,20 @@ def detect_layout(
     preamble = skipped + tuple(record.line for record in filled[:at])
     data_line = filled[at].last + 1 if line else filled[at].line
     return Layout(shape, (line,) if line else (), data_line, preamble, renamed)
+
+
+def _header_line(
+    records: list[Record],
+    filled: list[Record],
+    rows: list[list[str]],
+    known_columns: Sequence[str],
+    width: int,
+) -> int:
+    """The line of the header that is detected; 0 where the table has none. Raises UsageError, see `check_header`."""
+    known = find_known_header(filled, known_columns, width)
+    header = known or filled[find_header(filled, rows)]
+    is_row = check_header(records, header, width, is_known=known is not None)
+    return 0 if is_row else header.line
 
 
 def _first_of_table(filled: Sequence[Record], line: int, width: int) -> int:
