@@ -49,6 +49,7 @@ from orderbridge.sources.extract.result import Verdict
 from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.settings import DEMO_MARK, warehouse_path
 from orderbridge.sources.settings.setting import SETTINGS
+from orderbridge.sources.texts import catalogue as command_texts
 from orderbridge.transforms.erp.compare import COMPARISONS
 from orderbridge.transforms.erp.evidence import WEIGHTS
 from orderbridge.transforms.questions import Choice, State
@@ -444,7 +445,10 @@ def test_the_report_is_shown_with_its_own_policy(shop_desk: Browser) -> None:
     assert f'href="{shop_desk.base}/report/file"' in page
     assert "orderbridge report" not in page
     file = shop_desk.get("/report/file")
-    assert file.text == response.text
+    as_of = re.search(r"As of [0-9-]{10} [0-9:]{5}", response.text)
+    assert as_of is not None
+    assert f"{as_of[0]}," in response.text, "by the clock of the other pages"
+    assert re.search(r"As of [0-9-]{10} [0-9:]{5} UTC,", file.text), "it is sent to others"
     assert file.headers["content-disposition"] == 'attachment; filename="report.html"'
     assert file.headers["cache-control"] == "no-store"
 
@@ -695,7 +699,7 @@ def test_codes_that_are_made_of_what_the_program_knows_have_their_texts() -> Non
         *(f"field.{path}" for path in fields),
         *(f"field.{COMPARED.get(name, name)}" for name in (*COMPARISONS, *WEIGHTS)),
     }
-    assert made - set(catalogue()) == set()
+    assert made - {*catalogue(), *command_texts()} == set()
 
 
 def test_a_bug_is_a_page_and_its_place_is_in_the_terminal(
