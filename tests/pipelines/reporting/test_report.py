@@ -231,7 +231,7 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(
     for text in (
         "3 orders in the 30 days before the run, 20.50 EUR and 10.25 (currency unknown) in total "
         "(cancelled or refunded, not counted: 1).",
-        "7 orders are counted below. 1 more are listed and cancelled", "Orders: 7 by a known customer",
+        "7 orders are counted below. 1 more is listed and cancelled", "Orders: 7 by a known customer",
         "last 30 days change EUR 129.20 6 20.50 +150 % unknown 10.25 1 10.25 –",
         "Revenue by day in EUR, the last 30 days", "2026-03-18: 10.25 EUR", "2026-03 so far: 2 orders",
         "DELIVERED 6 EUR 129.20 ", "other (fewer than 5 orders each) 1 EUR 7.00",
