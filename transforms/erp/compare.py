@@ -189,8 +189,8 @@ def compare(
 
 
 def is_given(values: pa.Array) -> pa.Array:
-    """Whether each value is neither null nor empty."""
-    return pc.fill_null(pc.not_equal(values, ""), False)
+    """Whether each value is neither null nor blank."""
+    return pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(values), ""), False)
 
 
 def _documents_of_pairs(

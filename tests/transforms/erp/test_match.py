@@ -379,10 +379,14 @@ def test_zeros_in_front_are_no_question_of_codes_with_two_prefixes() -> None:
 
 def test_a_pair_shows_what_agrees_and_what_differs_and_its_weight() -> None:
     known = {"erp_code": "A1", "email": "b@x", "full_name": "Ana García Ruiz", **PERSON}
-    result = match(erp({"erp_code": "A1", "email": "a@x", **PERSON}), customers(known))
+    lines = erp(
+        {"erp_code": "A1", "email": "a@x", **PERSON}, {"erp_code": "A2", "phone": PERSON["phone"]}
+    )
+    result = match(lines, customers(known, {"erp_code": "A2", "phone": " "}))
     assert values(result.pairs) == [
         (2, "A1", "1", "matched", "erp_code", 10 - 2 + 5 + 3, "erp_code, first_name, last_name, phone", "email",
-         "email: a@x / b@x", "code A1")
+         "email: a@x / b@x", "code A1"),
+        (3, "A2", "2", "matched", "erp_code", 10, "erp_code", "", None, "code A2"),
     ]  # fmt: skip
 
 
