@@ -70,7 +70,9 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
             for option in one.params
             if isinstance(option, click.Option) and not option.hidden
         )
-    assert re.match(r"orderbridge \d+\.\d+\.\d+ \(dlt [\d.]+, duckdb [\d.]+", printed("--version"))
+    assert re.match(
+        r"orderbridge \d+\.\d+\.\d+(\.dev0)? \(dlt [\d.]+, duckdb [\d.]+", printed("--version")
+    )
     assert {path.name for path in tmp_path.rglob("*")} == {"home", "tmp"}
 
 
