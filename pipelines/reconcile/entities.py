@@ -63,11 +63,11 @@ from orderbridge.transforms.orders.customer_index import (
 from orderbridge.transforms.orders.fields import (
     COLUMN_QUESTIONS,
     ORDER_FIELDS,
+    FieldChoice,
     choose_fields,
 )
 from orderbridge.transforms.orders.line_fields import (
     LINE_QUESTIONS,
-    LineChoice,
     LineFields,
     choose_line_fields,
 )
@@ -77,7 +77,7 @@ from orderbridge.transforms.orders.statuses import STATUSES
 from orderbridge.transforms.orders.total_candidates import SUM_OF_PAYMENTS, SUMS
 from orderbridge.transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from orderbridge.transforms.promotions import promotions
-from orderbridge.transforms.questions import Question, table_of
+from orderbridge.transforms.questions import Answer, Question, table_of
 from orderbridge.transforms.value_questions import CLOCK
 from orderbridge.transforms.values.dates import DateContext, ReadDates
 
@@ -197,18 +197,9 @@ def _orders(inputs: StepInputs) -> Entity:
     if lines is not None:
         inputs.lines = lines.value
         inputs.findings.add(lines_findings(lines))
-    raw_lines = None
-    line_choice = LineChoice()
     raw = RawOrders.of(inputs.parts)
     if inputs.lines is not None:
-        raw_lines = RawLines.of(inputs.parts, inputs.lines, raw.share)
-        check_line_settings(answers, raw_lines.kinds)
-        kinds = _line_kinds(raw_lines, inputs.questions)
-        raw_lines = replace(raw_lines, kind=kind_sql(kinds_in_force(kinds)))
-        inputs.questions.add(kinds)
-        line_choice = choose_line_fields(raw_lines, answers, raw.totals())
-        inputs.findings.add(line_choice.findings)
-        raw = replace(raw, lines=raw_lines, line_choice=line_choice)
+        raw = _with_lines(raw, inputs, inputs.lines)
     check_settings(answers, raw.kinds)
     emails = partial(inputs.reconciled, "customers", CUSTOMER_EMAILS)
     index = replace(
@@ -230,16 +221,8 @@ def _orders(inputs: StepInputs) -> Entity:
         index = replace(index, emails=None)
     customers = match_customers(raw, index, choice.fields.customer_id, notation, last_share)
     del index  # of a million customers: not while the orders are worked on
-    inputs.questions.add(lines, *choice.questions, customers.notation, *line_choice.questions)
-    sums = NO_SUMS
-    if raw_lines is not None:
-        read = read_lines(raw_lines, line_choice, choice.lines)
-        inputs.read_lines = raw_lines, line_choice.fields, read
-        sums = line_sums_sql(raw_lines, read)
-    if choice.fields.total == SUM_OF_PAYMENTS:
-        sums = raw.payment_sums()
-    if choice.fields.total in SUMS:
-        raw.keep_sums(sums)
+    inputs.questions.add(lines, *choice.questions, customers.notation, *raw.line_choice.questions)
+    _add_up(raw, choice, inputs)
     gap = inputs.coverage_gap("customers", "orders")
     clock = answers.get(CLOCK)
     dates, inputs.unknown = reconcile_orders(
@@ -252,26 +235,64 @@ def _orders(inputs: StepInputs) -> Entity:
     record_used_fields(
         build, inputs.run_id, inputs.dates.as_of, choice, customers, inputs.lines, last_share
     )
+    knows_customers = not customers.unknown and not gap
+    _compare_recent_orders(raw, choice, inputs, knows_customers=knows_customers)
+    return Entity(
+        dates=dates,
+        order_fields=dict.fromkeys(ORDER_FIELDS) | choice.fields.columns(),
+        proposed=_proposed_fields(choice, answers),
+        left_revenue=left.lines(),
+    )
+
+
+def _with_lines(raw: RawOrders, inputs: StepInputs, table: str) -> RawOrders:
+    """The orders with their lines, which are in a table, and the columns that hold the fields of these."""
+    answers = inputs.questions.answers
+    lines = RawLines.of(inputs.parts, table, raw.share)
+    check_line_settings(answers, lines.kinds)
+    kinds = _line_kinds(lines, inputs.questions)
+    lines = replace(lines, kind=kind_sql(kinds_in_force(kinds)))
+    inputs.questions.add(kinds)
+    choice = choose_line_fields(lines, answers, raw.totals())
+    inputs.findings.add(choice.findings)
+    return replace(raw, lines=lines, line_choice=choice)
+
+
+def _add_up(raw: RawOrders, choice: FieldChoice, inputs: StepInputs) -> None:
+    """Reads the lines, and keeps the totals of orders that are the sum of lines or of payments."""
+    sums = NO_SUMS
+    if raw.lines is not None:
+        read = read_lines(raw.lines, raw.line_choice, choice.lines)
+        inputs.read_lines = raw.lines, raw.line_choice.fields, read
+        sums = line_sums_sql(raw.lines, read)
+    if choice.fields.total == SUM_OF_PAYMENTS:
+        sums = raw.payment_sums()
+    if choice.fields.total in SUMS:
+        raw.keep_sums(sums)
+
+
+def _compare_recent_orders(
+    raw: RawOrders, choice: FieldChoice, inputs: StepInputs, *, knows_customers: bool
+) -> None:
+    """Adds what new and changed orders have otherwise than those before: forms of values, customers, totals."""
     recent = inputs.recent("orders")
     inputs.findings.add(combine_findings(odd_values(recent, inputs.accepted)))
-    if choice.fields.customer_id is not None and not customers.unknown and not gap:
+    if choice.fields.customer_id is not None and knows_customers:
         fewer = fewer_known_customers(recent, choice.fields.customer_id, inputs.accepted)
         inputs.findings.add(combine_findings([*fewer]))
     if choice.fields.total not in (None, *SUMS):
         lost = lost_totals(recent, choice.fields.total, raw.passed_on(), inputs.accepted)
         inputs.findings.add(combine_findings([*lost]))
-    used = choice.fields.columns()
+
+
+def _proposed_fields(choice: FieldChoice, answers: Mapping[str, Answer]) -> dict[str, str]:
+    """The fields that no setting names, with the evidence of their columns."""
     proposed: dict[str, str] = {}
-    for name, column in used.items():
+    for name, column in choice.fields.columns().items():
         answer = answers.get(COLUMN_QUESTIONS[name])
         if answer is None or answer.is_assumption:
             proposed[name] = choice.evidence.get(column, "used by the last run")
-    return Entity(
-        dates=dates,
-        order_fields=dict.fromkeys(ORDER_FIELDS) | used,
-        proposed=proposed,
-        left_revenue=left.lines(),
-    )
+    return proposed
 
 
 def _line_kinds(lines: RawLines, questions: RunQuestions) -> Question | None:

@@ -115,15 +115,9 @@ def _odd(
         beyond += [one for one in found if _is_beyond(table, one[0], known)]
         for n, (path, odd, listed) in enumerate(fields):
             place = f"{table}: {path}"
-            is_many = odd >= max(CHANGED_MIN, CHANGED_SHARE * listed)
             fall = falls.get(place)
-            if n >= _FIELDS_MAX and fall is None:
-                continue
-            words = f"{odd} values in {listed} rows"
-            if fall is not None and not is_many:
-                words = f"{words}, {fall.words('have the form of before')}"
-            rule = "form_changed" if is_many or fall is not None else "odd_value"
-            yield table_finding(entity, rule, f"{_shown(place)}: {words}", place_subject(place))
+            if n < _FIELDS_MAX or fall is not None:
+                yield _odd_finding(entity, place, odd, listed, fall)
         if len(fields) > _FIELDS_MAX:
             yield table_finding(
                 entity, "odd_value", f"{table}: {len(fields) - _FIELDS_MAX} more fields"
@@ -134,6 +128,16 @@ def _odd(
         yield table_finding(
             entity, "fields_beyond", f"{len(beyond)} more fields, in up to {rows} rows of a table"
         )
+
+
+def _odd_finding(entity: str, place: str, odd: int, listed: int, fall: Fall | None) -> pd.DataFrame:
+    """The finding about odd values of a field: its form has changed where many are odd, or more than before."""
+    is_many = odd >= max(CHANGED_MIN, CHANGED_SHARE * listed)
+    words = f"{odd} values in {listed} rows"
+    if fall is not None and not is_many:
+        words = f"{words}, {fall.words('have the form of before')}"
+    rule = "form_changed" if is_many or fall is not None else "odd_value"
+    return table_finding(entity, rule, f"{_shown(place)}: {words}", place_subject(place))
 
 
 def _is_beyond(table: str, path: str, known: Collection[tuple[str, str]]) -> bool:
