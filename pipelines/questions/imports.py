@@ -137,13 +137,18 @@ def _find(question: str) -> tuple[BegunImport, str]:
     """The import that a question is about, and its key. Raises UsageError: there is none."""
     name, _, key = question.removeprefix(PREFIX).partition("/")
     for begun in begun_imports():
-        columns = {f"{_COLUMN}{column}" for column in begun.columns}
-        keys = {one.key for one in begun.questions} | columns | {*begun.answers}
-        if KINDS[begun.kind].has_login:
-            keys.add(_PASSWORDS.key)  # also where they are known
-        if begun.id == name and key in keys:
+        if begun.id == name and key in _keys(begun):
             return begun, key
     raise unknown_question(question)
+
+
+def _keys(begun: BegunImport) -> set[str]:
+    """The keys of all questions about a file that can be answered."""
+    columns = {f"{_COLUMN}{column}" for column in begun.columns}
+    keys = {one.key for one in begun.questions} | columns | {*begun.answers}
+    if KINDS[begun.kind].has_login:
+        keys.add(_PASSWORDS.key)  # also where they are known
+    return keys
 
 
 def _check_fields(begun: BegunImport, answers: Mapping[str, str]) -> None:
