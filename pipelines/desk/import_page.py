@@ -259,17 +259,13 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
     page = None
     error = ""
     try:
-        page = columns_page(one, texts)
+        page = _with_choices(columns_page(one, texts), chosen)
     except UsageError as problem:
         error = problem.message
-    if page is not None and chosen:
-        rows = [replace(row, chosen=chosen.get(row.question, row.chosen)) for row in page.rows]
-        filled = {path for choice in chosen.values() for path in paths_of_choice(choice)}
-        missing = [field for field in page.missing if field.path not in filled]
-        page = replace(page, rows=rows, missing=missing)
     needs_ids = KINDS[one.kind].is_update
     question = one.lookup_question
     lacking = {field.path for field in page.missing} if page is not None else set()
+    may_need_lookup = needs_ids or bool(lacking - {CODES[1]} or one.lookups)
     return ColumnsView(
         row=import_row(one, texts),
         page=page,
@@ -284,9 +280,16 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         is_correction=one.is_correction,
         needs_ids=needs_ids,
         needs_code=CODES[1] in lacking,
-        offers_lookup=not one.is_correction
-        and (needs_ids or bool(lacking - {CODES[1]} or one.lookups)),
+        offers_lookup=may_need_lookup and not one.is_correction,
     )
+
+
+def _with_choices(page: ColumnsPage, chosen: Mapping[str, str]) -> ColumnsPage:
+    """The page with the fields that a person has chosen so far, by the question of their column."""
+    rows = [replace(row, chosen=chosen.get(row.question, row.chosen)) for row in page.rows]
+    filled = {path for choice in chosen.values() for path in paths_of_choice(choice)}
+    missing = [field for field in page.missing if field.path not in filled]
+    return replace(page, rows=rows, missing=missing)
 
 
 def _undecided(state: State, document: Document, texts: Texts) -> list[Asked]:
