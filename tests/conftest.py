@@ -42,16 +42,21 @@ settings.register_profile("soak", max_examples=1000, deadline=None)
 settings.load_profile("test")
 
 LONGEST_FIRST = (
-    "desk/test_imports.py",
-    "desk/test_in_browser.py", "shops/test_shops.py", "reconcile/test_reconcile.py", "upgrades/test_upgrades.py",
-    "questions/test_examples.py", "upgrades/test_new_rules.py", "questions/test_first_nights.py",
-    "import_file/test_run.py", "unseen/test_unseen.py", "import_file/test_states.py", "reporting/test_report.py",
-    "warehouse/test_own_names.py", "plan/test_make.py", "warehouse/test_postgres.py", "upgrades/test_folders.py",
-    "questions/test_changes.py", "import_file/test_result.py", "import_file/test_transcript.py",
-    "import_file/test_alike.py", "reconcile/test_own_checks.py", "warehouse/test_destination.py", "test_tutorial.py",
-    "test_dlt_sources.py", "cli/test_second_user.py", "cli/test_files_written.py", "import_file/test_month.py",
-    "test_campaigns.py", "pull/test_pull.py", "cli/test_cli.py", "pull/test_new_list.py", "test_notebooks.py",
-    "erp/test_match.py", "test_crashes.py", "test_schedules.py",
+    "desk/test_imports.py", "desk/test_in_browser.py", "shops/test_shops.py", "questions/test_commands.py",
+    "reconcile/test_reconcile.py", "test_campaigns.py", "questions/test_examples.py", "questions/test_first_nights.py",
+    "reconcile/test_erp_customers.py", "unseen/test_unseen.py", "erp/test_match.py", "pull/test_lists_of_one.py",
+    "upgrades/test_upgrades.py", "import_file/test_run.py", "warehouse/test_own_names.py", "desk/test_pages.py",
+    "questions/test_proposed_commands.py", "questions/test_pages.py", "import_file/test_alike.py",
+    "import_file/test_states.py", "test_schedules.py", "import_file/test_result.py", "upgrades/test_new_rules.py",
+    "pipelines/test_states.py", "import_file/test_transcript.py", "reconcile/test_cluster.py", "test_order_fields.py",
+    "test_crashes.py", "test_secrets.py", "warehouse/test_destination.py", "cli/test_second_user.py",
+    "questions/test_changes.py", "questions/test_kinds.py", "reconcile/test_own_checks.py", "pull/test_pull.py",
+    "import_file/test_lost_zeros.py", "warehouse/test_postgres.py", "warehouse/test_versions.py", "test_notebooks.py",
+    "plan/test_make.py", "import_file/test_document.py", "warehouse/test_recent_rows.py", "test_whole_tables.py",
+    "reconcile/test_order_lines.py", "test_tutorial.py", "cli/test_notify.py", "import_file/test_mappings.py",
+    "limits/test_pipelines.py", "files/test_layout.py", "test_dlt_sources.py", "test_whole_views.py",
+    "limits/test_warehouse.py", "reporting/test_report.py", "upgrades/test_folders.py", "pull/test_order_tail.py",
+    "cli/test_files_written.py", "import_file/test_month.py", "cli/test_cli.py",
 )  # fmt: skip
 """Files that take long: begun at the end, one of them would keep a worker busy while the others wait."""
 OURS = ("SOURCES__", "WAREHOUSE__", "LEDGER__", "FILES__", "DLT_", "RUNTIME__", "DESTINATION__")
