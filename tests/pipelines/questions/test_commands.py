@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from orderbridge.pipelines.reconcile.reconcile import reconcile
-from orderbridge.sources.settings import read_answers
+from orderbridge.sources.settings import read_answers, warehouse_path
 from orderbridge.sources.settings.setting import SETTINGS as SETTINGS_TABLE
-from tests.pipelines.bridge import Bridge, Done
+from tests.pipelines.bridge import Bridge, Done, pulled
 
 TOTAL = "reconcile.order_total"
 STATUS = "reconcile.order_status"
@@ -35,21 +37,33 @@ GROSS = (
 
 
 @pytest.fixture
-def gross(reconciled: Bridge, monkeypatch: pytest.MonkeyPatch) -> Bridge:
+def gross(tmp_path: Path) -> Iterator[Bridge]:
     """A shop with two totals, reconciled: the lines do not say which one is the revenue."""
-    (reconciled.folder / ".dlt").mkdir(exist_ok=True)
-    (reconciled.folder / ".dlt/config.toml").write_text(SETTINGS, "utf-8")
-    monkeypatch.setenv("DLT_PROJECT_DIR", str(reconciled.folder))
-    update(reconciled, *GROSS)
+    with pulled(tmp_path, reconcile_gross, write_settings) as made:
+        yield made
+
+
+def write_settings(made: Bridge) -> None:
+    (made.folder / ".dlt").mkdir()
+    (made.folder / ".dlt/config.toml").write_text(SETTINGS, "utf-8")
+    os.environ["DLT_PROJECT_DIR"] = str(made.folder)
+
+
+def reconcile_gross() -> None:
     reconcile()
-    return reconciled
+    change(warehouse_path(), *GROSS)
+    reconcile()
+
+
+def change(file: Path, *sql: str) -> None:
+    with duckdb.connect(file) as warehouse:
+        for one in sql:
+            warehouse.execute(one)
 
 
 def update(made: Bridge, *sql: str) -> None:
     """Changes the published warehouse, as a pull might."""
-    with duckdb.connect(made.path) as warehouse:
-        for one in sql:
-            warehouse.execute(one)
+    change(made.path, *sql)
 
 
 def run(made: Bridge, line: str) -> Done:
@@ -126,8 +140,8 @@ def test_single_statuses_are_answered_and_the_others_stay_as_they_are(gross: Bri
     def state() -> object:
         return gross.one(f"SELECT state FROM reconciled.meanings WHERE question = '{STATUSES}'")
 
-    change = "UPDATE raw.orders SET status = ['paid', 'pending', '-7', 'cancelled'][id[-1:]::INT % 4 + 1]"
-    update(gross, change)
+    status = "['paid', 'pending', '-7', 'cancelled'][id[-1:]::INT % 4 + 1]"
+    update(gross, f"UPDATE raw.orders SET status = {status}")
     reconcile()
     assert (state(), statuses()) == (
         "open",
@@ -266,13 +280,13 @@ def test_what_is_in_force_survives_thirty_nights_until_evidence_contradicts_it(
             'n' || '{night}-' || id AS id, now() + INTERVAL {night} HOUR AS _first_seen_at, {total} AS {column})
         FROM raw.orders WHERE id NOT LIKE 'n%' LIMIT {orders}"""
     # reconciling thirty times takes a minute; the warehouse of each is the same
-    for night in (
-        1,
-        2,
-    ):
-        for n in range(15):
-            total = f"if(hash(id) % 20 = 0, NULL, {column})"
-            update(gross, more.format(night=f"{night}{n:02}", total=total, orders=1, column=column))
+    total = f"if(hash(id) % 20 = 0, NULL, {column})"
+    for night in (1, 2):
+        new = [
+            more.format(night=f"{night}{n:02}", total=total, orders=1, column=column)
+            for n in range(15)
+        ]
+        update(gross, *new)
         reconcile()
         found = "SELECT count(*) FROM reconciled.exceptions WHERE rule = 'field_changed'"
         assert gross.one(found) == 0
