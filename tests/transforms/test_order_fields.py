@@ -341,14 +341,14 @@ def test_totals_that_look_like_cents_are_asked_and_not_used(
         unit = next(one for one in choice.questions if one.id == UNIT)
         assert (unit.state, choice.fields.total) == (state, None if state == "open" else "total")
         assert ("in units or in cents" in choice.unknown.get("total", "")) == (state == "open")
-        answered = choose_fields(rows, CUSTOMERS, answered={UNIT: Answer("cents", "x", NIGHT)})
-        assert answered.fields.is_in_cents
-        assert details(answered, "field_changed") == []
-        with_decimals = lines.assign(quantity=1, unit_price=lines["unit_price"] / 7)
-        shown = choose_fields(rows, CUSTOMERS, lines=with_decimals)
-        assert shown.fields.total == "total", "the platform writes decimals"
-        of_0_3 = choose_fields(rows, CUSTOMERS, assumed={"total": "total", "unit": "units"})
-        assert (of_0_3.fields.total, details(of_0_3, "field_changed")) == ("total", [])
+    answered = choose_fields(rows, CUSTOMERS, answered={UNIT: Answer("cents", "x", NIGHT)})
+    assert answered.fields.is_in_cents
+    assert details(answered, "field_changed") == []
+    with_decimals = lines.assign(quantity=1, unit_price=lines["unit_price"] / 7)
+    shown = choose_fields(rows, CUSTOMERS, lines=with_decimals)
+    assert shown.fields.total == "total", "the platform writes decimals"
+    of_0_3 = choose_fields(rows, CUSTOMERS, assumed={"total": "total", "unit": "units"})
+    assert (of_0_3.fields.total, details(of_0_3, "field_changed")) == ("total", [])
 
 
 def test_few_totals_that_look_like_cents_are_assumed_to_be_units_and_in_question() -> None:

@@ -67,16 +67,24 @@ def with_mappings_of_all(project: Path) -> Path:
 
 @pytest.mark.usefixtures("shares_the_group")
 @pytest.mark.parametrize(
-    "change", [with_acl, with_a_group_of_two, below_a_folder_of_all, with_mappings_of_all]
+    ("change", "nights"),
+    [
+        (with_acl, ((NIGHT, ENDS), (PULL, 0), (PULL, 0))),
+        (with_a_group_of_two, ((PULL, 0), (PULL, 0))),
+        (below_a_folder_of_all, ((PULL, 0), (PULL, 0))),
+        (with_mappings_of_all, ((PULL, 0), (PULL, 0))),
+    ],
 )
-def test_three_nights_go_on_with_one_line_and_only_the_folder_itself_stops_a_push(
-    tmp_path: Path, change: Callable[[Path], Path]
+def test_nights_go_on_with_one_line_and_only_the_folder_itself_stops_a_push(
+    tmp_path: Path,
+    change: Callable[[Path], Path],
+    nights: tuple[tuple[tuple[str, ...], int], ...],
 ) -> None:
     project = tmp_path / "above" / "project"
     project.parent.mkdir()
     with unpacked(RELEASE, project):
         named = change(project)
-        for command, expected in ((NIGHT, ENDS), (PULL, 0), (PULL, 0)):
+        for command, expected in nights:
             warn.cache_clear()
             night, said = run(project, *command)
             assert night == expected, said

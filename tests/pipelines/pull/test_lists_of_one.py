@@ -59,7 +59,7 @@ def run_as_version_0_3(shop: Bridge) -> PullResult:
     return result
 
 
-@pytest.mark.parametrize("several", [0, 1, 4, 9])
+@pytest.mark.parametrize("several", [0, 4])
 def test_every_line_is_there_however_few_orders_have_two(shop: Bridge, several: int) -> None:
     lines = stock(shop, several)
     assert run().exit_code == 0

@@ -69,6 +69,10 @@ def shown(made: Bridge, question: str) -> list[str]:
     return done.out.splitlines()
 
 
+def customer_ids(made: Bridge) -> list[int]:
+    return sorted(map(int, made.platform.state.ids("customers")))
+
+
 def names(made: Bridge, column: str = "customer_id") -> dict[str, str]:
     return dict(made.rows(f"SELECT {column}, full_name FROM reconciled.customers"))
 
@@ -77,8 +81,7 @@ def test_two_columns_of_customers_are_shown_as_orders_side_by_side_with_both_nam
     shop: Bridge,
 ) -> None:
     """In each third order the account is another customer than the one that ordered."""
-    assert read_all(shop).published
-    ids = [int(one) for one in sorted(names(shop), key=int)]
+    ids = customer_ids(shop)
     orders = [
         order(n, customerId=ids[n % 20], account={"id": ids[(n + (n % 3 == 0)) % 20]})
         for n in range(ORDERS)
@@ -102,8 +105,7 @@ def test_two_columns_of_customers_are_shown_as_orders_side_by_side_with_both_nam
 
 
 def test_a_disputed_field_names_the_command_that_shows_it(shop: Bridge) -> None:
-    assert read_all(shop).published
-    ids = [int(one) for one in sorted(names(shop), key=int)]
+    ids = customer_ids(shop)
     orders = [order(n, customerId=ids[n % 20], account={"id": ids[-n % 20]}) for n in range(ORDERS)]
     assert read_all(shop, *orders).exit_code == 9
     details = "SELECT detail FROM reconciled.exceptions WHERE rule = 'field_disputed'"
@@ -120,16 +122,11 @@ def test_a_disputed_field_names_the_command_that_shows_it(shop: Bridge) -> None:
 
 def test_ids_and_codes_that_are_those_of_others_are_shown_side_by_side(shop: Bridge) -> None:
     """The ERP's codes are the ids in another order, but for one."""
-    assert read_all(shop).published
-    ids = sorted(names(shop), key=int)
+    ids = [str(one) for one in customer_ids(shop)]
     codes = dict(zip(ids, ["X", *reversed(ids[1:])], strict=True))
-    for n in range(ORDERS):
-        shop.platform.state.add("orders", order(n, buyer=codes[ids[n % 20]]))
-    assert pull(PullOptions(("orders",))).published
-    with duckdb.connect(shop.path) as warehouse:
-        for one, code in codes.items():
-            warehouse.execute("UPDATE raw.customers SET erp_code = ? WHERE id = ?", [code, one])
-    reconcile()
+    for one, code in codes.items():
+        shop.platform.state.change("customers", one, {"erpCode": code})
+    read_all(shop, *(order(n, buyer=codes[ids[n % 20]]) for n in range(ORDERS)))
     lines = shown(shop, NOTATION)
     assert "  54 of 57 orders are of different customers. Who placed these?" in lines
     name = names(shop)
@@ -267,10 +264,10 @@ def test_fields_that_vanish_together_are_one_question_and_one_answer(shop: Bridg
 
 
 def test_a_code_that_several_have_is_shown_with_lines_names_and_the_file(shop: Bridge) -> None:
-    assert read_all(shop).published
-    ids = sorted(names(shop), key=int)
-    with duckdb.connect(shop.path) as warehouse:
-        warehouse.execute("UPDATE raw.customers SET erp_code = 'TWICE' WHERE id IN (?, ?)", ids[:2])
+    ids = [str(one) for one in customer_ids(shop)]
+    for one in ids[:2]:
+        shop.platform.state.change("customers", one, {"erpCode": "TWICE"})
+    assert pull(PullOptions(("customers",))).published
     file = shop.folder / "clientes noviembre.csv"
     rows = ["Código;Razón social;E-mail", "A1;Bodega Luz;luz@x.example", "A2;Bar Sol;sol@x.example"]
     file.write_text("\n".join([*rows, "A1;Bodega Luz SAC;otra@x.example"]), "utf-8")
@@ -296,7 +293,6 @@ def test_a_code_that_several_have_is_shown_with_lines_names_and_the_file(shop: B
 
 def test_a_list_that_lost_records_shows_the_names_of_some(shop: Bridge) -> None:
     assert read_all(shop).published
-    reconcile()
     name = names(shop)
     for one in sorted(name, key=int)[:15]:
         shop.platform.state.remove("customers", one)

@@ -73,7 +73,7 @@ def test_three_nights_without_an_answer_end_as_before_and_change_nothing(
     old: Bridge,
 ) -> None:
     before, figures = files_of(old.folder / ".dlt"), old.rows(FIGURES)
-    for line in ("run", "run --log json", "reconcile"):
+    for line in ("run --log json", "reconcile", "reconcile --log json"):
         done = night(old, line)
         assert done.code == 0, done.err
         assert "question" not in f"{done.out}{done.err}".replace("new_questions", "")
@@ -180,7 +180,7 @@ def test_what_a_new_rule_would_choose_contradicts_nothing_and_an_old_alarm_goes_
     """The rules prefer `total`; what 0.3 had pinned stays in use, silently unless 0.3 had reported it."""
     pinned = "UPDATE ops.order_fields SET column_name = 'grand_total' WHERE field = 'total'"
     update(old, *GROSS, pinned)
-    for _ in range(3):
+    for _ in range(2):
         assert night(old).code == 0
         assert old.one("SELECT sum(total) = sum(grand_total) FROM reconciled.orders")
     alarm = """

@@ -23,7 +23,7 @@ def write(shop: Bridge, name: str, text: str) -> Path:
 
 
 def test_a_check_fails_at_night_is_accepted_and_the_next_night_is_quiet(published: Bridge) -> None:
-    assert published.command("run").code == ExitCode.DONE
+    assert published.command("reconcile").code == ExitCode.DONE
     write(
         published,
         "every_order",
@@ -41,38 +41,40 @@ def test_a_check_fails_at_night_is_accepted_and_the_next_night_is_quiet(publishe
     assert published.command("report").code == ExitCode.DONE
     answered = published.command("answer", "finding:orders.check_every_order", "accept")
     assert answered.code == ExitCode.DONE, answered.said
-    assert published.command("run").code == ExitCode.DONE
+    assert published.command("reconcile").code == ExitCode.DONE
     (published.folder / "checks/every_order.sql").unlink()
-    assert published.command("run").code == ExitCode.DONE  # what was accepted may be gone
+    assert published.command("reconcile").code == ExitCode.DONE  # what was accepted may be gone
 
 
-@pytest.mark.parametrize(
-    ("sql", "words"),
-    [
-        ("SELECT order_id FROM bi.orders WHERE totl > 1", "Binder Error"),
-        ("SELECT * FROM orders", "Catalog Error"),
-        ("SELECT email::INT FROM raw.customers", "ConversionException; its message is not shown"),
-        ("SELECT * FROM read_text('/etc/hostname')", "PermissionException"),
-        ("DELETE FROM raw.orders", "not one SELECT"),
-        ("SELECT 1; SELECT 2", "not one SELECT"),
-        ("-- severity: bad\nSELECT 1", "its severity is none of"),
-        ("SELECT count(*) FROM range(100000000) a, range(100000000) b", "more than 1 seconds"),
-        ("SELECT list(range) FROM range(1000000000)", "OutOfMemoryException"),
-    ],
-)
-def test_a_check_that_cannot_run_is_a_finding_and_all_else_is_published(
-    published: Bridge, monkeypatch: pytest.MonkeyPatch, sql: str, words: str
+BROKEN = {
+    "SELECT order_id FROM bi.orders WHERE totl > 1": "Binder Error",
+    "SELECT * FROM orders": "Catalog Error",
+    "SELECT email::INT FROM raw.customers": "ConversionException; its message is not shown",
+    "SELECT * FROM read_text('/etc/hostname')": "PermissionException",
+    "DELETE FROM raw.orders": "not one SELECT",
+    "SELECT 1; SELECT 2": "not one SELECT",
+    "-- severity: bad\nSELECT 1": "its severity is none of",
+    "SELECT list(range) FROM range(1000000000)": "OutOfMemoryException",
+}
+ENDLESS = {"SELECT count(*) FROM range(100000000) a, range(100000000) b": "more than 1 seconds"}
+
+
+@pytest.mark.parametrize(("checks", "seconds"), [(BROKEN, 60), (ENDLESS, 1)])
+def test_checks_that_cannot_run_are_findings_and_all_else_is_published(
+    published: Bridge, monkeypatch: pytest.MonkeyPatch, checks: dict[str, str], seconds: int
 ) -> None:
-    monkeypatch.setattr(own_checks, "SECONDS_MAX", 1 if "seconds" in words else 60)
+    monkeypatch.setattr(own_checks, "SECONDS_MAX", seconds)
     monkeypatch.setitem(own_checks._CONFIG, "memory_limit", "100MB")
-    write(published, "broken", sql)
+    for n, sql in enumerate(checks):
+        write(published, f"broken{n}", sql)
     write(published, "fine", "-- severity: info\nSELECT id FROM raw.customers LIMIT 2")
     assert published.command("reconcile").code == ExitCode.FINDINGS
-    ((entity_id, severity, detail),) = published.rows(FOUND, "cannot_run")
-    assert (entity_id, severity) == (None, "error")
-    assert detail.startswith("checks/broken.sql: ")
-    assert words in detail
-    assert "@" not in detail
+    found = published.rows(FOUND.replace("ORDER BY 1", "ORDER BY detail"), "cannot_run")
+    assert [row[:2] for row in found] == [(None, "error")] * len(checks)
+    for n, ((*_, detail), words) in enumerate(zip(found, checks.values(), strict=True)):
+        assert detail.startswith(f"checks/broken{n}.sql: ")
+        assert words in detail
+        assert "@" not in detail
     assert len(published.rows(FOUND, "check_fine")) == 2
     assert published.one("SELECT count(*) FROM raw.orders") > 0
 

@@ -532,9 +532,10 @@ def test_amounts_of_new_orders_that_cannot_be_read_any_more_are_an_error(tmp_pat
                 total = written.format(n + 0.5)
                 lines = [{"sku": "A", "quantity": quantity, "unitPrice": total}]
                 shop.platform.state.change("orders", order, {"total": total, "lines": lines})
-            assert shop.code() == 0
+            assert shop.code("orders") == 0
             return reconcile().exit_code
 
+        assert shop.code("customers") == 0
         assert night(0, 200, "{}") == 0
         assert night(0, 30, "{}0") == 0
         assert night(30, 60, "{} soles") == 9
@@ -545,6 +546,5 @@ def test_amounts_of_new_orders_that_cannot_be_read_any_more_are_an_error(tmp_pat
         assert shop.one("SELECT count(*) FROM raw.orders WHERE total LIKE '%soles'") == 30
         assert reconcile().exit_code == 9, "until it is accepted"
         accept("orders.amounts_lost")
-        assert reconcile().exit_code == 0
         assert night(60, 90, "{} soles") == 0
         assert night(90, 120, "{} soles", "2.5 kg") == 9, "a later loss is another one"

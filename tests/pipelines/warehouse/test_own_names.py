@@ -96,7 +96,7 @@ def test_a_reserved_column_of_an_earlier_version_is_renamed_with_its_history() -
 
 @pytest.mark.parametrize(
     ("destination", "kind"),
-    [("duckdb", "texts"), ("postgres", "booleans"), ("postgres", "texts")],
+    [("duckdb", "texts"), ("postgres", "booleans")],
     indirect=["destination"],
 )
 def test_fields_named_like_ours_change_no_table_and_no_copy(
