@@ -305,8 +305,8 @@ def _of_orders(nights: Nights) -> Iterator[Found]:
 
 
 OF_ALL_ORDERS = (
-    "cancelled_disputed", "cancelled_with_total", "currencies_mixed", "status_unknown", "total_missing",
-    "totals_differ",
+    "cancelled_disputed", "cancelled_with_total", "currencies_mixed", "ordered_at_missing", "status_unknown",
+    "total_missing", "totals_differ",
 )  # fmt: skip
 
 
