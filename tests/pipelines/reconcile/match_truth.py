@@ -155,7 +155,7 @@ class Pair:
     @property
     def differing(self) -> list[str]:
         """The fields that both sides have and that differ."""
-        return [name for name, (_, theirs) in self.differences.items() if theirs]
+        return [name for name, (_, theirs) in self.differences.items() if clean(theirs)]
 
 
 def _pair(line: Row, customer: Row, documents: Sequence[Row]) -> Pair:
