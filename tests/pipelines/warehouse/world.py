@@ -199,9 +199,11 @@ def _orders(draw: random.Random) -> Iterator[Row]:
         }
 
 
-REGULARS = {"r1": (10, 10, 40, 40), "r2": (10, 10, 10, 20), "r3": (6, 10, 11, 19)}
+REGULARS = {
+    "r1": (10, 10, 40, 40), "r2": (10, 10, 10, 20), "r3": (6, 10, 11, 19), "r4": (10, 10, 10, 46, -5)
+}  # fmt: skip
 """Days between the orders of customers, and since the last one: as long as the longest gap; twice the usual one; not
-quite twice."""
+quite twice; one that is planned after a long gap."""
 ACTIVE_DAYS = (30, 90, 365)
 ACTIVITY = {
     f"{name}{days}": (TODAY - timedelta(days=days - later), state)
