@@ -803,6 +803,13 @@ def test_nothing_is_sent_without_consent(
     assert (wanted in error, bool(re.search(text, error))) == (True, wanted != "--settle")
 
 
+def test_what_is_left_of_a_plan_is_said_before_it_goes_on(at: Place) -> None:
+    plan = at.plan([customer(1), customer(2)], messages=2)
+    at.answered(plan, WriteOutcome("answered", 201), LOST)
+    left = "1 of 2 customers would still be sent to .*, 1 of them with unknown outcome: "
+    refused(at, plan, f"{left}.*, and the platform would send 1 message to", PushOptions())
+
+
 def test_what_is_no_request_of_its_kind_is_an_error_before_anything_is_sent(at: Place) -> None:
     requests: list[tuple[KindName, PlannedOperation]] = [
         ("customers", patch(2, 1001)),
