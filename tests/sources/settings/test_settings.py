@@ -105,7 +105,7 @@ INVALID_URLS = {
     "no host": ("https://",),
     "user name": ("https://user:PLANTED@a.example",),
     "query": ("https://a.example?x=PLANTED", "https://a.example/#"),
-    "Remove /public/v1": ("https://a.example/public/v1/",),
+    "Remove /public/v1": ("https://a.example/public/v1/", "https://a.example/Public/V1"),
     "unencrypted": (
         "http://192.168.1.7",
         "http://0.0.0.0",
@@ -173,6 +173,12 @@ def test_a_time_zone_is_known_by_its_city(typed: str, zone: str) -> None:
 def test_a_time_zone_that_is_none_or_one_of_several_is_an_error(typed: object) -> None:
     with pytest.raises(UsageError, match="not a known time zone"):
         checks.time_zone("reconcile.timezone", typed)
+
+
+@pytest.mark.parametrize("typed", ["", "paid", "paid=sale,=open", "paid=sold", 5])
+def test_a_table_that_lacks_a_value_or_one_of_its_words_is_an_error(typed: object) -> None:
+    with pytest.raises(UsageError, match="not a table of values and words"):
+        checks.table("sale", "open")("reconcile.order_statuses", typed)
 
 
 def test_webhooks_and_proxies() -> None:
