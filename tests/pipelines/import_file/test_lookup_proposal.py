@@ -39,7 +39,7 @@ WHOLE = "".join(map(row, range(20)))
     ("ids", "match"),
     [
         (WHOLE, {"SKU": "code"}),
-        (WHOLE + row(0), {"SKU": "code"}),  # the same once more
+        (WHOLE + WHOLE, {"SKU": "code"}),  # the same once more
         ("".join(map(row, range(18))), {"SKU": "code"}),
         ("".join(map(row, range(17))), None),  # too few lines
         (WHOLE + "".join(row(n, variant="999") for n in range(5)), None),  # several records
