@@ -291,7 +291,8 @@ def test_totals_in_hundredths_are_proven_by_lines_and_stay_so_without_them() -> 
         [{"order_id": f"o{n}", "quantity": 1, "price": (n + 1) / 100 + (n == 7)} for n in NUMBERS],
     )
     choice = choose_fields(rows.drop(columns="amount"), CUSTOMERS, lines=lines)
-    assert choice.fields.is_in_cents
+    in_cents = (choice.fields.is_in_cents, choice.lines.is_in_cents)
+    assert in_cents == (True, False), "the lines have units"
     with_decimals = rows.drop(columns="amount").assign(total=rows["total"] + 0.1)
     assert not choose_fields(with_decimals, CUSTOMERS, lines=lines).fields.is_in_cents
     assert {"total_in_cents", "lines_differ"} <= set(choice.findings["rule"])

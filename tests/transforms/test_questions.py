@@ -194,7 +194,10 @@ def test_an_answer_is_contradicted_by_rows_since_and_not_by_drift_or_earlier_one
     assert night(few).state == "answered", "drift"
     half = rows.assign(total=rows["total"].where(rows.index % 2 == 0))
     assert night(half, Share(30, 60)).state == "answered", "it was so when it was answered"
-    broken = night(rows.assign(total=rows["total"].where(~is_new)), Share(60, 60))
+    without = rows.assign(total=rows["total"].where(~is_new))
+    gone = rows["_missing_since"].mask(is_new, AT)
+    assert night(without.assign(_missing_since=gone), Share(60, 60)).state == "answered"
+    broken = night(without, Share(60, 60))
     assert (broken.state, broken.value) == ("contradicted", "total")
     assert broken.reason == "total is kept, but 0 of 20 new orders have a value"
 
