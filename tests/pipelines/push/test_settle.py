@@ -179,6 +179,15 @@ def test_a_later_value_ends_the_doubt_about_an_earlier_one_and_is_not_undone(at:
     assert at.variant(1) == {"sku": "B"}
 
 
+def test_a_lost_update_ends_no_wait_for_an_earlier_one_of_its_record(at: Place) -> None:
+    at.stop_clock()
+    at.lost(patch(1, 1, repeatable=False, stock=5))
+    plan = at.plan([patch(1, 1, sku="A"), patch(2, 1, repeatable=False, stock=6)])
+    _, client = at.answered(plan, LOST, asked=WAITS)
+    assert [b"sku" in body for _, body in client.sent] == [True, True], "sent, and repeated"
+    assert outcomes(plan)["3"] == "unsent.blocked"
+
+
 def test_a_repeat_ends_no_wait_for_the_first_attempt_and_its_refusal_no_doubt(at: Place) -> None:
     at.stop_clock()
     first, refused = at.plan([patch(1, 1, sku="A")]), at.plan([patch(1, 2, sku="A")])
