@@ -837,6 +837,13 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     assert made.manifest.password_column == "Clave"
 
 
+def test_a_text_of_a_list_that_lost_letters_is_held_with_its_cell(platform: Bridge) -> None:
+    made = customers("A;Ana;a@x.es;;AB?c\n", holds_damaged=True)
+    (line,) = Plan(made.folder).unsent_lines()
+    assert (line.outcome, line.field, line.code) == ("held", "documents[0].number", "lost_letter")
+    assert line.words.startswith("NIF «AB?c»")
+
+
 def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: Path) -> None:
     """Without a mapping file, with the choice of passwords made on the command line."""
     (tmp_path / "in.csv").write_text("erpCode,firstName,email\nA,Ana,a@x.es\nB,,\n", "utf-8")

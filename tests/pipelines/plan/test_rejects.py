@@ -99,6 +99,8 @@ def test_what_was_reported_of_the_file_holds_for_the_rejects_too(
 def test_a_file_gets_back_what_it_can_hold(tmp_path: Path) -> None:
     assert rejected(tmp_path, b"1;2\n3;4\n", [2], ReadOptions(header_row=0)) == b"3;4\n"
     assert rejected(tmp_path, b"a;b\n1;2\n", []) == b"a;b;line;field;code;words\n"
+    no_row_fits = rejected(tmp_path, b"a;b\n1;2;3\n", [2], ReadOptions(header_row=1))
+    assert no_row_fits.startswith(b"a;b;line;field;code;words\n1;2;3;2;price;")
     written = rejected(
         tmp_path, b"a;b\n1;2\n", [2], ReadOptions(encoding="ascii"), why=("a", "b", "Año – «x»")
     )
