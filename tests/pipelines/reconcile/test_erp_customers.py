@@ -392,7 +392,7 @@ def lookup(match: str, give: str) -> str:
 
 def test_the_mapping_prepares_lines_as_for_a_plan(tmp_path: Path) -> None:
     """Filled from above, skipped, completed by a default and a lookup file; without an answer there, refused."""
-    lines = ("A;C-1;Norte;2", "A;C-2;;NULL", "C;C-3;;", ";;Otra;", "B;C-4;Sur;1", "B;C-5;")
+    lines = ("A;C-1;Norte;2", "A;C-2;;NULL", "C;C-3;;", ";;Otra;", "B;C-4;Sur; ", "B;C-5;")
     mapping = """kind = "customers"
         rows = { fill_down = ["Zona"], skip_blank = ["Código"], empty = ["NULL"] }
         columns = { "Código" = "erpCode", Zona = "firstName", Tarifa = { field = "priceListId", default = 1 } }
