@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
+from unittest import mock
 
 import msgspec
 import pyarrow as pa
@@ -25,9 +26,12 @@ from orderbridge.pipelines.imports import (
 from orderbridge.pipelines.imports import lines as walking
 from orderbridge.pipelines.imports.groups import filled_down
 from orderbridge.pipelines.imports.json_columns import as_json
+from orderbridge.pipelines.imports.open import layout_notes
 from orderbridge.pipelines.mapping import load, to_toml
 from orderbridge.pipelines.mapping.field_paths import all_paths
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files import SourceTable
+from orderbridge.sources.files.model import DetectedFormat
 from orderbridge.sources.kinds import KINDS
 from tests.sources.files.workbooks import cell, sheet, text, workbook
 
@@ -544,6 +548,13 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path) -> None:
         Ready((5,), {}, {"erpCode": "A2", "firstName": "Al"}),
         Ready((6, 7), {}, {"erpCode": "C", "firstName": "Cy", "documents": [{"number": "4"}]}),
     ]
+    named = GROUPED.replace(
+        'name = "firstName"', 'name = { field = "firstName", blank = "reject" }'
+    )
+    assert results(tmp_path, "code,name,nif\nA,,1\nA,,2\nB,,3\n", named, "customers") == [
+        ["0 name firstName blank"],  # of both lines
+        ["4 name firstName blank"],
+    ]
 
 
 @BATCHES
@@ -744,3 +755,18 @@ def test_a_lookup_that_cannot_be_read_is_an_error(
     if ids is not None:
         (tmp_path / "ids.csv").write_text(ids)
     assert words in refused(tmp_path, f"{HEADER}a,b,c,d,1\n", SHOP)
+
+
+def test_all_that_a_sheet_may_hide_is_said_at_once() -> None:
+    found = DetectedFormat("workbook", ("1",), (), footnotes=(9,), hidden_rows=2, merged_cells=3)
+    table = mock.create_autospec(SourceTable, instance=True, format=found)
+    notes = "\n".join(layout_notes(table))
+    for words in ("no line has column names", "as footnotes: 9", "read too: 2;", "cells: 3;"):
+        assert words in notes
+
+
+def test_no_customer_is_created_without_the_code_that_a_column_may_have(tmp_path: Path) -> None:
+    text = "No.;Nombre;Correo\n1;Ana;a@x.es\n2;Eva;e@x.es\n13;Luz;l@x.es\n14;Pau;p@x.es\n"
+    assert "1 column matches no field of customers: 'No.'" in refused(
+        tmp_path, text, kind="customers"
+    )
