@@ -360,11 +360,11 @@ def test_an_impossible_address_is_rejected_and_a_wrong_tax_number_holds_nothing(
 def test_the_passwords_of_a_run_that_was_killed_are_named_by_the_next_one(desk: Desk) -> None:
     counted: list[Path] = []
 
-    def killed_at_the_end(folder: Path, ledger: PlanLedger) -> None:
+    def killed_at_the_end(folder: Path, ledger: PlanLedger, *settle_s: float) -> None:
         counted.append(folder)
         if len(counted) > 1:
             raise SystemExit
-        count_push(folder, ledger)
+        count_push(folder, ledger, *settle_s)
 
     file = desk.write()
     with mock.patch.object(results, "count_push", killed_at_the_end), pytest.raises(SystemExit):
