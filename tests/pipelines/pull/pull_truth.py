@@ -178,9 +178,10 @@ def order_cursor(pulls: Pulls) -> list[Row]:
 
 
 def _is_newest_last(read: Read) -> bool | None:
-    """Whether the orders are listed by their time; no new one is before a known one then."""
+    """Whether the orders are listed by their time, and none that was known comes after a new one."""
+    are_known = [key in read.state.entries for key in read.rows]
     times = [row["createdAt"] for row in read.rows.values()]
-    return {True: True, False: False}.get(times == sorted(times))
+    return times == sorted(times) and are_known == sorted(are_known, reverse=True)
 
 
 def control_totals(pulls: Pulls) -> list[Row]:

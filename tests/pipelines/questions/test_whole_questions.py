@@ -297,7 +297,7 @@ RULES = (
 )  # fmt: skip
 OF_MATCH = ("erp_customers.key_missing", "customers.erp_ambiguous", "erp_customers.match_doubtful")
 OLD_RULES = ("customers.name_missing", "checks.check_sums", "checks.check_ids")
-SINCE_NIGHT = (1, 1, 2, 4, 4, 4, 8, 3, 3, 8, 4)
+SINCE_NIGHT = (1, 1, 2, 4, 6, 6, 8, 3, 3, 8, 6)
 """The first night of a version that has the rule."""
 HASHES = ("h1", "h1", "h1", "h1", "h1", "h2", "h2", "h2", "h2", "h2", "h1", "h1")
 
@@ -312,7 +312,7 @@ class Checked:
 
 
 def _checked() -> Iterator[Checked]:
-    draw = random.Random(3)
+    draw = random.Random(4)
     for night in range(1, NIGHTS + 1):
         since = {
             name: "0.4" for name, first in zip(RULES, SINCE_NIGHT, strict=True) if first <= night
@@ -324,11 +324,11 @@ def _checked() -> Iterator[Checked]:
                 "orders.duplicate": "0.5",
             }
         found = [
-            (name, draw.choice(("error", "warning", "info")), draw.random() < 0.3)
+            (name, draw.choice(("error", "warning", "info")), draw.random() < 0.6)
             for name in (*RULES, *OLD_RULES)
             for _ in range(draw.choice((0, 0, 1, 2)))
         ]
-        entities = (ALWAYS,) + ((MATCH,) if night in (3, 5, 6, 8, 11) else ())
+        entities = (ALWAYS,) + ((MATCH,) if night in (4, 5, 7, 9, 11) else ())
         yield Checked(since, found, entities)
 
 
