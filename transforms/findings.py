@@ -19,6 +19,7 @@ from orderbridge.transforms.frames import (
     array,
     column,
     constant,
+    frame,
     from_arrow,
     is_repeated,
     joined_text,
@@ -41,7 +42,7 @@ such a finding is about within its table, such as a column; null where it is abo
 VALUES: Final = {"rule": TEXT, "id": TEXT, "value": TEXT}
 """A rule that the value of a record must be unique, the record, and the value."""
 
-_NONE: Final = pa.schema(list(FINDINGS.items())).empty_table()
+_NONE: Final = frame(FINDINGS)
 _BY_NAME: Final = {(rule.entity, rule.name): rule for rule in RULES}
 
 
@@ -85,6 +86,8 @@ def rule_findings(
     rows = pa.table(columns)
     if where is not None:
         rows = rows.filter(array(where))
+    if not len(rows):
+        return _NONE
     same = {
         "entity": rule.entity,
         "rule": rule.name,
@@ -141,7 +144,9 @@ def shared_value_findings(entity: str, name: str, values: UniqueValues) -> pd.Da
 def combine_findings(findings: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """All findings in one frame, sorted by entity, rule, id and detail."""
     found = [to_arrow(one, FINDINGS) for one in findings if len(one)]  # most rules hold in no row
-    rows = pa.concat_tables([_NONE, *found])
+    if not found:
+        return _NONE
+    rows = pa.concat_tables(found)
     order = [(name, "ascending") for name in ("entity", "rule", "entity_id", "detail")]
     return from_arrow(rows.sort_by(order).combine_chunks())
 

@@ -22,7 +22,7 @@ import duckdb
 
 from orderbridge.pipelines.warehouse.ops import insert, last_reads
 from orderbridge.pipelines.warehouse.raw.merge import MergeCounts
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, has_tables, sql_name, sql_text
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.extract.v1_pages import CursorPosition, TailMismatch
@@ -63,7 +63,7 @@ class _SavedCursor(NamedTuple):
 
 
 def _saved(warehouse: duckdb.DuckDBPyConnection) -> _SavedCursor | None:
-    if "order_cursor" not in table_names(warehouse, "ops"):
+    if not has_tables(warehouse, "ops", "order_cursor"):
         return None
     sql = f"SELECT is_newest_last, {', '.join(_OWNER + _POSITION)} FROM ops.order_cursor WHERE page_rows > 0"
     for is_newest_last, *values in warehouse.execute(sql).fetchall():

@@ -304,7 +304,7 @@ class Publication:
             or self.targets.is_renamed(held)
         )
         try:
-            check_source(connection, source, self.result.changes if is_accepted else None)
+            check_source(connection, held, source, self.result.changes if is_accepted else None)
         except UsageError as error:
             error.facts |= facts_of(self._held)
             raise
@@ -342,10 +342,11 @@ class Publication:
         """Records coverage before the further build step, which relies on it."""
         run_id = self.result.run_id
         observe_schema(connection, run_id, at)
+        observed = [one for walked in self.result.lists for one in walked.observations]
+        ops.record_observations(connection, run_id, at, observed)
         for walked in self.result.lists:
             change = self.result.changes.get(walked.resource)
             ops.record_coverage(connection, run_id, walked, published=change is not None)
-            ops.record_observations(connection, run_id, at, walked.observations)
             if (held := self._held.get(walked.resource)) is not None:
                 record_held(connection, run_id, held)
             if change is not None:
@@ -356,7 +357,6 @@ class Publication:
                     walked,
                     is_refreshed=walked.resource in self.options.refresh,
                 )
-                record_column_values(connection, run_id, at, walked)
             totals = {
                 "read": walked.total("rows"),
                 "loaded": walked.distinct if change else 0,
@@ -371,3 +371,5 @@ class Publication:
                     "newly_missing": change.newly_missing,
                 }
             ops.record_totals(connection, run_id, walked.resource, totals)
+        merged = [walked for walked in self.result.lists if walked.resource in self.result.changes]
+        record_column_values(connection, run_id, at, merged)

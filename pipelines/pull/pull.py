@@ -110,7 +110,7 @@ def _read_published(
             or accepted.covers_source(held, source_run(warehouse), targets.source)
             or targets.is_renamed(held)
         )
-        check_source(warehouse, targets.source, names if is_accepted else None)
+        check_source(warehouse, held, targets.source, names if is_accepted else None)
         if tail is not None:
             tail.find_start(warehouse, run.started_at)
         folder = run.build.run_folder

@@ -14,7 +14,7 @@ from typing import Final
 import duckdb
 
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables
 from orderbridge.sources.contract import LISTS, Family
 from orderbridge.sources.errors import AccessError
 from orderbridge.sources.extract.result import ListResult
@@ -68,7 +68,7 @@ def _accepted_until(
     warehouse: duckdb.DuckDBPyConnection, family: Family, host: str
 ) -> datetime | None:
     """When the last read of a list of this host ended; None where nothing shows it."""
-    if not {"coverage", "runs"} <= set(table_names(warehouse, "ops")):
+    if not has_tables(warehouse, "ops", "coverage", "runs"):
         return None
     names = [name for name, one in LISTS.items() if one.family == family]
     query = _LAST_READ.format(family=family)

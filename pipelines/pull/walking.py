@@ -27,7 +27,7 @@ from orderbridge.pipelines.warehouse.ops import last_observed
 from orderbridge.pipelines.warehouse.raw.field_kinds import kept_kinds
 from orderbridge.pipelines.warehouse.raw.load import import_loader
 from orderbridge.pipelines.warehouse.raw.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables
 from orderbridge.sources import __version__
 from orderbridge.sources.contract import LISTS, ORDER, RECORDS
 from orderbridge.sources.decode.column_kinds import KeptKinds
@@ -75,7 +75,7 @@ def known_list(
         known["kinds"] = kept_kinds(warehouse, name, is_refreshed=is_refreshed)
     if LISTS[name].paging == "cursor" or known["known_gap"]:
         ids = known["known_ids"] = IdHashes(folder / f"{name}.ids")
-        if name in table_names(warehouse, "raw"):
+        if has_tables(warehouse, "raw", name):
             listed = warehouse.sql(f"SELECT id FROM raw.{name} WHERE _missing_since IS NULL")
             for batch in listed.to_arrow_reader():
                 ids.append(hash_ids(pa.chunked_array([batch.column(0)])))

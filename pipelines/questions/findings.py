@@ -22,7 +22,7 @@ from orderbridge.pipelines.warehouse.answers.accepted import (
     write_acceptances,
 )
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables, table_names
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import warehouse_path
 from orderbridge.sources.words import listed, number
@@ -107,7 +107,7 @@ class Findings:
 
 def _asked_as_order(warehouse: duckdb.DuckDBPyConnection) -> list[str]:
     """The rules about dates that cannot be read, where the order of day and month is asked: that comes first."""
-    if "meanings" not in table_names(warehouse, "reconciled"):
+    if not has_tables(warehouse, "reconciled", "meanings"):
         return []
     ((count,),) = warehouse.execute(_ORDER_IS_OPEN, [DATE_ORDER]).fetchall()
     return [f"{prefix}_form" for prefix in ("created_at", "dates", "ordered_at")] if count else []

@@ -28,7 +28,7 @@ from orderbridge.pipelines.warehouse.raw.field_kinds import (
     write_declared,
 )
 from orderbridge.pipelines.warehouse.raw.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import sql_name, table_names
+from orderbridge.pipelines.warehouse.sql import has_tables, sql_name
 from orderbridge.sources.contract import RECORDS, UNDOCUMENTED
 from orderbridge.sources.decode.column_kinds import KeptKinds
 from orderbridge.sources.decode.inferred_tables import CHILD_TABLES
@@ -138,7 +138,7 @@ def _of_list(warehouse: duckdb.DuckDBPyConnection, resource: str) -> Iterator[As
 
 def _odd_values(warehouse: duckdb.DuckDBPyConnection, resource: str) -> dict[str, str]:
     """The findings about values of another form, by place."""
-    if "exceptions" not in table_names(warehouse, "reconciled"):
+    if not has_tables(warehouse, "reconciled", "exceptions"):
         return {}
     columns = {row[0] for row in warehouse.execute("DESCRIBE reconciled.exceptions").fetchall()}
     if "subject" not in columns:  # of version 0.3
@@ -197,7 +197,7 @@ def _asks(resource: str, field: str) -> str:
 def _examples(warehouse: duckdb.DuckDBPyConnection, resource: str, field: KnownField) -> str:
     """Records whose list has several items: the ones that the columns of an object could not hold."""
     table = field_names(warehouse, resource).get(CHILD_TABLES, {}).get(field.path)
-    if table is None or table not in table_names(warehouse, "raw"):
+    if table is None or not has_tables(warehouse, "raw", table):
         return ""
     child = f"raw.{sql_name(table)}"
     key = sql_name(parent_key(RECORDS[resource]))

@@ -17,7 +17,7 @@ import duckdb
 
 from orderbridge.pipelines.pull.publishing import quarantine_file
 from orderbridge.pipelines.warehouse.answers.accepted import SAFE_NAME
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables
 from orderbridge.sources.contract import ORDER
 from orderbridge.sources.settings import given_values, warehouse_path
 from orderbridge.sources.settings.setting import SETTINGS
@@ -47,7 +47,7 @@ def order_key_evidence(warehouse: duckdb.DuckDBPyConnection) -> list[Evidence]:
     Raises:
         UsageError: a settings file cannot be used.
     """
-    if "coverage" not in table_names(warehouse, "ops"):
+    if not has_tables(warehouse, "ops", "coverage"):
         return []
     last = warehouse.execute(_LAST, [ORDER.name]).fetchone()
     if last is None:

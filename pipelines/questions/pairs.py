@@ -29,7 +29,7 @@ from orderbridge.pipelines.warehouse.answers.reviews import (
     write_reviews,
 )
 from orderbridge.pipelines.warehouse.build import open_warehouse
-from orderbridge.pipelines.warehouse.sql import Rows, table_names
+from orderbridge.pipelines.warehouse.sql import Rows, has_tables
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import warehouse_path
 from orderbridge.transforms.questions import Choice
@@ -135,7 +135,7 @@ def _pairs_and_lines() -> tuple[Rows, int]:
     if not warehouse_path().is_file():
         return [], 0
     with open_warehouse() as warehouse:
-        if "erp_pairs" not in table_names(warehouse, "reconciled"):
+        if not has_tables(warehouse, "reconciled", "erp_pairs"):
             return [], 0
         ((lines,),) = warehouse.execute(_LINES).fetchall()
         return doubtful_pairs(warehouse, _CERTAIN_FROM), lines

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables
 
 if TYPE_CHECKING:
     from orderbridge.sources.extract.result import ListResult
@@ -100,7 +100,7 @@ class LastRead:
 
 def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
     """The last published whole read of each list, by list; empty where nothing was pulled."""
-    if not {"coverage", "quarantine", "runs"} <= set(table_names(warehouse, "ops")):
+    if not has_tables(warehouse, "ops", "coverage", "quarantine", "runs"):
         return {}
     sql = f"""
         SELECT resource, run_id, verdict, "distinct", quarantined_rows, started_at, ended_at, legacy_host,
@@ -245,7 +245,7 @@ def record_seen(build: duckdb.DuckDBPyConnection, seen: Iterable[Seen]) -> None:
 
 def last_observed(warehouse: duckdb.DuckDBPyConnection, what: str) -> str | None:
     """The value that was seen last of something that the interface does not show; None where none was."""
-    if not {"observations", "runs"} <= set(table_names(warehouse, "ops")):
+    if not has_tables(warehouse, "ops", "observations", "runs"):
         return None
     sql = """
         SELECT o.value FROM ops.observations o JOIN ops.runs r ON r.run_id = o.last_run_id WHERE o.what = ?

@@ -14,7 +14,7 @@ from typing import Final
 import duckdb
 
 from orderbridge.pipelines.warehouse.ops import insert, last_reads
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.http.masking import masked
 from orderbridge.sources.settings import DataSource
@@ -27,7 +27,7 @@ SOURCE_FACTS: Final = "source"
 
 def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
     """Whose data the warehouse holds; nothing is known of a new one."""
-    if "warehouse" in table_names(warehouse, "ops"):
+    if has_tables(warehouse, "ops", "warehouse"):
         for row in warehouse.execute(
             f"SELECT {', '.join(SOURCE_COLUMNS)} FROM ops.warehouse"
         ).fetchall():
@@ -37,7 +37,7 @@ def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
 
 def source_run(warehouse: duckdb.DuckDBPyConnection) -> str:
     """The run that recorded whose data the warehouse holds; empty where none did."""
-    if "warehouse" not in table_names(warehouse, "ops"):
+    if not has_tables(warehouse, "ops", "warehouse"):
         return ""
     row = warehouse.execute("SELECT run_id FROM ops.warehouse").fetchone()
     return "" if row is None else str(row[0] or "")
@@ -54,6 +54,7 @@ def stored_source(*values: str | None) -> DataSource:
 
 def check_source(
     warehouse: duckdb.DuckDBPyConnection,
+    held: DataSource,
     source: DataSource,
     replaced: Collection[str] | None = None,
 ) -> None:
@@ -61,6 +62,7 @@ def check_source(
 
     Args:
         warehouse: the published one, or a build of it.
+        held: whose data it holds.
         source: that the run reads.
         replaced: where a new source is accepted, the lists that the run read of it.
 
@@ -68,7 +70,6 @@ def check_source(
         UsageError: it is another source, and none is accepted; or another organization or environment is, and a list of
             the one before would stay beside its lists.
     """
-    held = read_source(warehouse)
     differences = held.differences(source)
     if differences and replaced is None:
         error = UsageError(

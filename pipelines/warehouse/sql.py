@@ -26,6 +26,18 @@ def table_names(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]
     return sorted(name for (name,) in connection.execute(sql, [schema]).fetchall())
 
 
+def has_tables(connection: duckdb.DuckDBPyConnection, schema: str, *names: str) -> bool:
+    """Whether these tables of a schema exist. DuckDB takes four times as long to list them."""
+    import duckdb
+
+    tables = ", ".join(sql_name(schema, name) for name in names)
+    try:
+        connection.execute(f"SELECT NULL FROM {tables} LIMIT 0")
+    except duckdb.CatalogException:
+        return False
+    return True
+
+
 def insert_rows(
     connection: duckdb.DuckDBPyConnection,
     table: str,

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from orderbridge.pipelines.reconcile import parts
 from orderbridge.pipelines.reconcile.parts import Parts, RowFile, folder_of
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables
 from orderbridge.sources.words import number
 from orderbridge.transforms.erp.candidates import Candidates, buckets, common_keys, find_candidates
 from orderbridge.transforms.erp.codes import OtherForms, other_forms, unlike_codes
@@ -239,7 +239,7 @@ def _codes(rows: pd.DataFrame) -> pd.Series[str]:
 
 def _last_matches(build: duckdb.DuckDBPyConnection) -> pd.DataFrame:
     """The pairs of the last match that no person has decided, in the columns of `REVIEWS`."""
-    if "erp_pairs" not in table_names(build, "reconciled"):
+    if not has_tables(build, "reconciled", "erp_pairs"):
         return frame(REVIEWS)
     return from_arrow(build.sql(_LAST_MATCHES).to_arrow_table())
 

@@ -22,7 +22,7 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import load
 from orderbridge.pipelines.reconcile.erp.files import ErpFiles, warn_of_layout
 from orderbridge.pipelines.warehouse import ops
-from orderbridge.pipelines.warehouse.sql import replace, table_names
+from orderbridge.pipelines.warehouse.sql import has_tables, replace
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.kinds import increment_fields
 from orderbridge.sources.settings import ledger_path, legacy_settings
@@ -138,7 +138,7 @@ def compare_variants(
         BridgeError: a line is in no row of the table.
     """
     if erp is None:
-        if forget or "erp_variants" not in table_names(build, "reconciled"):
+        if forget or not has_tables(build, "reconciled", "erp_variants"):
             replace(build, "erp_variants", frame(ERP_VARIANTS))
         return None
     table = variants(erp.rows, erp.confirmed)

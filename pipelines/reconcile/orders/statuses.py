@@ -17,7 +17,7 @@ import duckdb
 import pandas as pd
 
 from orderbridge.pipelines.reconcile.orders.orders import RawOrders
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, has_tables, sql_name
 from orderbridge.sources.words import number
 from orderbridge.transforms.findings import combine_findings, table_finding
 from orderbridge.transforms.frames import from_arrow
@@ -264,7 +264,7 @@ def _is_of_other_column(row: str, orders: RawOrders) -> bool:
 
 def _note_counted(build: duckdb.DuckDBPyConnection) -> bool:
     """Keeps which orders an older version counted as revenue. Returns whether the run before was of one."""
-    if "orders" not in table_names(build, "reconciled"):
+    if not has_tables(build, "reconciled", "orders"):
         return False
     columns = columns_of(build, "reconciled.orders")
     if "status_class" in columns:

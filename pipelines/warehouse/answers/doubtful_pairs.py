@@ -10,7 +10,7 @@ from typing import Final
 import duckdb
 
 from orderbridge.pipelines.warehouse.answers.reviews import SEPARATOR
-from orderbridge.pipelines.warehouse.sql import Rows, read_rows, table_names
+from orderbridge.pipelines.warehouse.sql import Rows, has_tables, read_rows
 from orderbridge.sources.errors import UsageError
 from orderbridge.transforms.erp.decide import CERTAIN_FROM
 
@@ -35,7 +35,7 @@ def doubtful_pairs(warehouse: duckdb.DuckDBPyConnection, below: int) -> Rows:
     Raises:
         UsageError: the warehouse has no pairs.
     """
-    if "erp_pairs" not in table_names(warehouse, "reconciled"):
+    if not has_tables(warehouse, "reconciled", "erp_pairs"):
         raise UsageError(
             "this warehouse has no match with the ERP",
             "Run `orderbridge run --erp-customers FILE`.",

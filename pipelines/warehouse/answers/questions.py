@@ -17,7 +17,13 @@ import msgspec
 
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.answers.accepted import Accepted
-from orderbridge.pipelines.warehouse.sql import columns_of, insert_rows, sql_name, table_names
+from orderbridge.pipelines.warehouse.sql import (
+    columns_of,
+    has_tables,
+    insert_rows,
+    sql_name,
+    table_names,
+)
 from orderbridge.sources import __version__
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.orders.amount_unit import CENTS, UNIT, UNITS
@@ -215,7 +221,7 @@ def _pinned_lines(
 
     A field that 0.3 read of no line is not pinned: only a new version knows the name of such a column.
     """
-    if table not in table_names(build, "raw"):
+    if not has_tables(build, "raw", table):
         return {}
     columns = columns_of(build, f"raw.{sql_name(table)}")
     read = _read_fields(build)
@@ -236,7 +242,7 @@ def _pinned_lines(
 
 def _read_fields(build: duckdb.DuckDBPyConnection) -> set[str]:
     """The fields of lines of which the last run read a value; discounts are none of 0.3."""
-    if "order_lines" not in table_names(build, "reconciled"):
+    if not has_tables(build, "reconciled", "order_lines"):
         return set()
     columns = columns_of(build, "reconciled.order_lines")
     fields = [name for name in LINE_QUESTIONS if name in columns]
@@ -280,7 +286,7 @@ def _without_changed(known: Mapping[str, Answer], accepted: Accepted) -> dict[st
 
 def last_evidence(warehouse: duckdb.DuckDBPyConnection) -> list[Evidence]:
     """The evidence that the last run that reconciled had; none where no run of this version did."""
-    if "meanings" not in table_names(warehouse, "reconciled"):
+    if not has_tables(warehouse, "reconciled", "meanings"):
         return []
     rows = warehouse.execute("SELECT evidence FROM reconciled.meanings ORDER BY rowid").fetchall()
     return [msgspec.json.decode(text, type=Evidence) for (text,) in rows]
@@ -288,12 +294,12 @@ def last_evidence(warehouse: duckdb.DuckDBPyConnection) -> list[Evidence]:
 
 def last_assumptions(warehouse: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
     """The assumptions in force, by the id of the question."""
-    return _remembered(warehouse) if "questions" in table_names(warehouse, "ops") else {}
+    return _remembered(warehouse) if has_tables(warehouse, "ops", "questions") else {}
 
 
 def first_asked(warehouse: duckdb.DuckDBPyConnection) -> dict[str, datetime]:
     """When each question was first asked."""
-    if "questions" not in table_names(warehouse, "ops"):
+    if not has_tables(warehouse, "ops", "questions"):
         return {}
     sql = "SELECT question, first_seen_at FROM ops.questions WHERE first_seen_at IS NOT NULL"
     return dict(warehouse.execute(sql).fetchall())

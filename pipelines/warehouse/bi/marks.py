@@ -10,7 +10,7 @@ from typing import Final
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.sources.words import shortened
 
@@ -28,7 +28,7 @@ def assumptions(warehouse: duckdb.DuckDBPyConnection) -> dict[str, str]:
 
 
 def _assumed(warehouse: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    if "meanings" not in table_names(warehouse, "reconciled"):
+    if not has_tables(warehouse, "reconciled", "meanings"):
         return {}
     return dict(warehouse.execute(_ASSUMED).fetchall())
 

@@ -9,7 +9,7 @@ a pull are judged by themselves as well: `recent_values`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -59,14 +59,14 @@ _FILLED: Final = f"""
         AND run_id = ({_LAST.replace("$resource", "$1")})"""
 _RECORD_JUMPS: Final = f"""
     WITH compared AS (
-        FROM ops.column_values WHERE resource = $resource AND run_id <> $run AND jump IS NULL
+        FROM ops.column_values WHERE run_id <> $run AND jump IS NULL
         QUALIFY row_number() OVER (PARTITION BY table_name, column_name ORDER BY rowid DESC) = 1
             OR recorded_at >= $since
             AND row_number() OVER (PARTITION BY table_name, column_name, recorded_at >= $since ORDER BY rowid) = 1),
     counted AS (
         SELECT *, rows - nulls AS filled, filled - zeros AS others, try_cast(minimum AS DECIMAL(36, 9)) AS least,
             try_cast(maximum AS DECIMAL(36, 9)) AS most, zeros IS NULL AS is_text
-        FROM ops.column_values WHERE resource = $resource),
+        FROM ops.column_values),
     found AS (
         SELECT n.table_name, n.column_name, c.recorded_at, CASE
             WHEN {_FELL.format("c.filled", "c.rows", "n.filled", "n.rows")} THEN format(
@@ -90,8 +90,7 @@ _RECORD_JUMPS: Final = f"""
             AND NOT (n.maximum IS NOT NULL AND n.others IS NOT DISTINCT FROM 0))
     UPDATE ops.column_values v SET jump = last.jump FROM (
         SELECT table_name, column_name, arg_max(jump, recorded_at) AS jump FROM found GROUP BY ALL) last
-    WHERE v.run_id = $run AND v.resource = $resource
-        AND v.table_name = last.table_name AND v.column_name = last.column_name"""
+    WHERE v.run_id = $run AND v.table_name = last.table_name AND v.column_name = last.column_name"""
 """How the values of a read jumped from those of earlier ones, in words without a value; where none is left, see
 `gone_values`."""
 _JUMPS: Final = f"""
@@ -103,13 +102,24 @@ _FORGET: Final = """
 
 
 def record_column_values(
-    build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult
+    build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, lists: Iterable[ListResult]
 ) -> None:
-    """Counts the rows that a walk brought into the raw tables of its list, and after a whole read their values.
+    """Counts the rows that walks brought into the raw tables of their lists, and after a whole read their values.
 
     Raises:
         BridgeError: a raw table does not have the rows that were loaded.
     """
+    accepted = Accepted.read(datetime.now(UTC))
+    for walked in lists:
+        _record_values(build, run_id, at, walked)
+        if walked.is_whole:
+            forget_accepted_jumps(build, walked.resource, accepted)
+    build.execute(_RECORD_JUMPS, {"run": run_id, "since": at - COMPARED_WITHIN})
+
+
+def _record_values(
+    build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult
+) -> None:
     for table in walked.files:
         _check_loaded(build, run_id, walked, table)
     if not walked.is_whole:
@@ -125,9 +135,6 @@ def record_column_values(
             FROM (SELECT unnest([{counts}], recursive := true) FROM raw."{table}" WHERE _run_id = $run)""",
             {"run": run_id, "list": walked.resource, "table": table, "at": at},
         )
-    forget_accepted_jumps(build, walked.resource, Accepted.read(datetime.now(UTC)))
-    values = {"resource": walked.resource, "run": run_id, "since": at - COMPARED_WITHIN}
-    build.execute(_RECORD_JUMPS, values)
 
 
 def _check_loaded(

@@ -18,7 +18,7 @@ import msgspec
 
 from orderbridge.pipelines.warehouse.answers.accepted import Accepted
 from orderbridge.pipelines.warehouse.raw.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, sql_text, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, has_tables, sql_name, sql_text
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.column_kinds import KeptKind, KeptKinds, path_text
 from orderbridge.sources.decode.inferred_tables import CHILD_TABLES, RESERVED, FieldNames
@@ -140,7 +140,7 @@ def declared_kinds(resource: str) -> KeptKinds:
 
 def known_fields(warehouse: duckdb.DuckDBPyConnection, resource: str) -> list[KnownField]:
     """What walks know of each place of a list, in the order of their paths."""
-    if "field_kinds" not in table_names(warehouse, "ops"):
+    if not has_tables(warehouse, "ops", "field_kinds"):
         return []
     names = field_names(warehouse, resource)
     fields: list[KnownField] = []
@@ -219,7 +219,7 @@ def kept_kinds(
     Raises:
         UsageError: see `declared_kinds`.
     """
-    if is_refreshed or "field_kinds" not in table_names(warehouse, "ops"):
+    if is_refreshed or not has_tables(warehouse, "ops", "field_kinds"):
         return declared_kinds(resource)
     accepted = Accepted.read(datetime.now(UTC))
     names = field_names(warehouse, resource)
@@ -266,6 +266,8 @@ def record_kinds(
     is_refreshed: bool = False,
 ) -> None:
     """Records the kinds that a published walk decided, for later walks: new ones, and those that became wider."""
+    if RECORDS[walked.resource].fields:
+        return
     kept = kept_kinds(build, walked.resource, is_refreshed=is_refreshed)
     build.execute(
         "DELETE FROM ops.field_kinds WHERE resource = ? AND NOT list_contains(?, path)",

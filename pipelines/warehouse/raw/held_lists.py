@@ -14,7 +14,7 @@ import msgspec
 
 from orderbridge.pipelines.warehouse import failure
 from orderbridge.pipelines.warehouse.ops import insert, last_reads
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables
 from orderbridge.sources.settings import warehouse_path
 
 _LAST_HELD: Final = """
@@ -69,7 +69,7 @@ def facts_of(held: Mapping[str, HeldList]) -> dict[str, Any]:
 def held_lists(warehouse: duckdb.DuckDBPyConnection) -> list[HeldList]:
     """The lists whose last read is held back, from a published warehouse and the note of a failure after it."""
     held: dict[str, HeldList] = {}
-    if {"held_lists", "coverage"} <= set(table_names(warehouse, "ops")):
+    if has_tables(warehouse, "ops", "held_lists", "coverage"):
         for row in warehouse.execute(_LAST_HELD).fetchall():
             one = HeldList(*row)
             held[one.resource] = one

@@ -14,6 +14,7 @@ change of the platform.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -68,9 +69,10 @@ _FORGET: Final = """
     DELETE FROM ops.recent_rows WHERE resource = $resource AND kind = $kind AND batch <> $batch AND batch NOT IN (
         SELECT batch FROM ops.recent_shares
         WHERE resource = $resource AND kind = $kind AND rows_before IS NOT NULL)"""
+_WITH_ROWS: Final = "SELECT DISTINCT kind FROM ops.recent_rows WHERE resource = $1"
 _SHARES: Final = """
-    SELECT batch, place, hits, rows, hits_before, rows_before, run_id, recorded_at FROM ops.recent_shares
-    WHERE resource = $resource AND measure = $measure AND kind = $kind ORDER BY batch, place"""
+    SELECT measure, kind, batch, place, hits, rows, hits_before, rows_before, run_id, recorded_at
+    FROM ops.recent_shares WHERE resource = $1 ORDER BY batch, place"""
 _DELETE: Final = """
     DELETE FROM ops.recent_shares
     WHERE resource = $resource AND measure = $measure AND kind = $kind AND list_contains($batches, batch)"""
@@ -187,9 +189,9 @@ Records = dict[tuple[int, str], RecordedShare]
 """The same as they are recorded, by batch and place."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class RecentRows:
-    """The new and changed rows of a list, and what is recorded of them.
+    """The new and changed rows of a list, and what is recorded of them, as it is read once.
 
     Attributes:
         build: open for writing.
@@ -202,6 +204,20 @@ class RecentRows:
     resource: str
     run_id: str
     at: datetime
+    _kinds: set[str] = field(init=False)
+    """The kinds of which there are rows."""
+    _stored: dict[tuple[str, str], Records] = field(init=False)
+    """What is recorded, by measure and kind."""
+
+    def __post_init__(self) -> None:
+        kinds = self.build.execute(_WITH_ROWS, [self.resource]).fetchall()
+        self._kinds = {kind for (kind,) in kinds}
+        self._stored = defaultdict(dict)
+        for stored in self.build.execute(_SHARES, [self.resource]).fetchall():
+            measure, kind, batch, place, hits, rows, hits_before, rows_before, *others = stored
+            before = None if rows_before is None else Share(hits_before, rows_before)
+            recorded = RecordedShare(Share(hits, rows), before, *others)
+            self._stored[measure, kind][batch, place] = recorded
 
     def fallen(
         self, measure: Measure, is_accepted: Callable[[str, datetime], bool]
@@ -217,7 +233,7 @@ class RecentRows:
         """
         firsts: dict[str, Batches] = {}
         for kind in KINDS:
-            stored = self._stored(measure, kind)
+            stored = self._stored[measure.name, kind]
             counted = self._counted(measure, kind)
             if stored:
                 records = self._judged(measure, kind, stored, counted, is_accepted)
@@ -226,20 +242,12 @@ class RecentRows:
             self._record(measure, kind, stored, records)
             yield from _falls(kind, records)
 
-    def _stored(self, measure: Measure, kind: RowKind) -> Records:
-        key = {"resource": self.resource, "measure": measure.name, "kind": kind}
-        records: Records = {}
-        for row in self.build.execute(_SHARES, key).fetchall():
-            batch, place, hits, rows, hits_before, rows_before, *others = row
-            before = None if rows_before is None else Share(hits_before, rows_before)
-            records[batch, place] = RecordedShare(Share(hits, rows), before, *others)
-        return records
-
     def _counted(self, measure: Measure, kind: RowKind) -> Batches:
         """The shares of each batch whose rows are kept, as they are now."""
+        if kind not in self._kinds:
+            return {}
         self.build.execute(_RECENT.format(resource=sql_text(self.resource), kind=kind))
-        ((rows,),) = self.build.execute(f"SELECT count(*) FROM {RECENT}").fetchall()
-        return _counts(measure, kind) if rows else {}
+        return _counts(measure, kind)
 
     def _first(
         self, measure: Measure, kind: RowKind, counted: Batches, firsts: dict[str, Batches]
@@ -304,6 +312,7 @@ class RecentRows:
 
     def _record(self, measure: Measure, kind: RowKind, stored: Records, records: Records) -> None:
         """Writes the batches that are not recorded like that already."""
+        self._stored[measure.name, kind] = records
         key = {"resource": self.resource, "measure": measure.name, "kind": kind}
         changed = {
             batch

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from orderbridge.pipelines.warehouse.raw.load import LOADED
 from orderbridge.pipelines.warehouse.raw.schema_changes import field_names
-from orderbridge.pipelines.warehouse.sql import columns_of, sql_name, table_names
+from orderbridge.pipelines.warehouse.sql import columns_of, has_tables, sql_name, table_names
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.column_kinds import ColumnKind, KeptKind, path_text
 from orderbridge.sources.decode.inferred_tables import CHILD_TABLES, FieldNames
@@ -69,7 +69,7 @@ def recover_lists(build: duckdb.DuckDBPyConnection, walked: ListResult) -> None:
 
 def _stored_kinds(build: duckdb.DuckDBPyConnection, resource: str) -> dict[str, ColumnKind]:
     """The kinds that earlier reads decided, but of fields that were always empty."""
-    if "field_kinds" not in table_names(build, "ops"):
+    if not has_tables(build, "ops", "field_kinds"):
         return {}
     sql = "SELECT path, kind FROM ops.field_kinds WHERE resource = $1 AND kind <> 'empty'"
     return dict(build.execute(sql, [resource]).fetchall())

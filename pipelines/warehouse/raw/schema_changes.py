@@ -16,7 +16,7 @@ from typing import Final, Literal
 import duckdb
 
 from orderbridge.pipelines.warehouse.ops import record_observations
-from orderbridge.pipelines.warehouse.sql import table_names
+from orderbridge.pipelines.warehouse.sql import has_tables
 from orderbridge.sources.contract import RECORDS
 from orderbridge.sources.decode.inferred_tables import FieldNames
 from orderbridge.sources.decode.table_schema import ABSENT, FIELD, MISTYPED, UNKNOWN
@@ -94,9 +94,9 @@ def observe_schema(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) 
 
 
 def field_names(warehouse: duckdb.DuckDBPyConnection, resource: str) -> FieldNames:
-    """The names that the fields of an undocumented list have in a warehouse."""
+    """The names that the fields of an undocumented list have in a warehouse; none of another list."""
     names: dict[str, dict[str, str]] = {}
-    if "observations" not in table_names(warehouse, "ops"):
+    if RECORDS[resource].fields or not has_tables(warehouse, "ops", "observations"):
         return names
     for name, field in warehouse.execute(
         _FIELD_NAMES, [f": {FIELD}"]

@@ -70,9 +70,7 @@ def test_a_jump_is_far_from_chance() -> None:
                 }
                 at = datetime(2026, 5, day, tzinfo=UTC)
                 ops.insert(build, "column_values", recorded_at=at, **place, **pulse._asdict())
-        build.execute(
-            _RECORD_JUMPS, {"resource": "r", "run": "r2", "since": datetime(2026, 4, 5, tzinfo=UTC)}
-        )
+        build.execute(_RECORD_JUMPS, {"run": "r2", "since": datetime(2026, 4, 5, tzinfo=UTC)})
         sql = "SELECT jump FROM ops.column_values WHERE run_id = 'r2' ORDER BY column_name"
         assert [jump for (jump,) in build.execute(sql).fetchall()] == [words for *_, words in cases]
 
@@ -97,7 +95,7 @@ class Nights:
             "customers", verdict="complete", files={"customers": [(Path("customers"), 100)]}
         )
         with mock.patch.object(accepted, "read_acceptances", return_value=self.entries):
-            record_column_values(self.build, str(self.at), self.at, walked)
+            record_column_values(self.build, str(self.at), self.at, [walked])
         return self.found()
 
     def found(self) -> list[str]:

@@ -178,7 +178,7 @@ def test_loaded_rows_that_are_not_in_their_raw_table_end_the_run(
     ops.create_missing(build)
     walked = orders(build, "('1', 5), ('2', 6)", "('1', 'a'), ('2', 'b')")
     merge_list(build, walked, "run")
-    record_column_values(build, "run", walked.ended_at, walked)
+    record_column_values(build, "run", walked.ended_at, [walked])
     totals = build.execute(
         "SELECT entity, measure, value FROM ops.control_totals ORDER BY ALL"
     ).fetchall()
@@ -190,7 +190,7 @@ def test_loaded_rows_that_are_not_in_their_raw_table_end_the_run(
     with pytest.raises(
         BridgeError, match="orders__lines: 2 rows were loaded, 1 of them are in its raw table"
     ):
-        record_column_values(build, "run", walked.ended_at, walked)
+        record_column_values(build, "run", walked.ended_at, [walked])
 
 
 def test_rows_of_child_tables_have_the_times_of_their_records(

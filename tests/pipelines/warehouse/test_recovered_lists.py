@@ -71,7 +71,7 @@ class Warehouse:
         merge.merge_list(self.build, result, run_id)
         ops.record_observations(self.build, run_id, result.ended_at, result.observations)
         record_kinds(self.build, run_id, result.ended_at, result)
-        record_column_values(self.build, run_id, result.ended_at, result)
+        record_column_values(self.build, run_id, result.ended_at, [result])
 
     def read_as_version_0_3(self, rows: Sequence[str], objects: Sequence[str]) -> None:
         """Merges a first read in which these fields, by their path, are objects; plain ones were not counted."""
