@@ -37,11 +37,11 @@ AT = 1_780_000_000.0
 
 def _plans(draw: random.Random) -> Iterator[Row]:
     """Several of each kind and host; some have ended, of some the last push was killed."""
-    for number in range(1, 25):
+    for number in range(1, 41):
         host = draw.choice(HOSTS)
         yield {
             "plan": number, "plan_id": f"plan{draw.randrange(1000)}-{number}",
-            "kind": draw.choice(("customers", "variants", "subcategories")),
+            "kind": draw.choice(("customers", "variants", "variants", "subcategories")),
             "host": host, "environment": "production" if host == HOSTS[0] else "sandbox",
             "folder": f"folder{draw.randrange(99)}", "operations_sha256": "", "opened_at": AT + draw.randrange(999),
             "recorded_in": draw.randrange(60), "pushes": draw.randrange(4),
@@ -50,7 +50,7 @@ def _plans(draw: random.Random) -> Iterator[Row]:
 
 def _operations(draw: random.Random, plan: Row) -> Iterator[Row]:
     is_ended = draw.random() < 0.3
-    for number in range(1, draw.choice((0, 2, 5, 12)) + 1):
+    for number in range(1, draw.choice((0, 2, 12, 20)) + 1):
         state = draw.choice(FINAL if is_ended else STATES)
         is_update = plan["kind"] == "variants"
         status = draw.choice((None, 200, 201, 204, 299, 300, 409, 422))
@@ -167,7 +167,7 @@ def superseded(plan: Row) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
     by_id = {one["plan_id"]: one for one in PLANS}
     for one in operations_of(plan):
-        if one["state"] not in ("confirmed", "planned", "in_doubt"):
+        if one["state"] not in ("confirmed", "planned", "in_doubt", "abandoned"):
             continue
         for of in CONFIRMED:
             is_field = (
