@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,26 +11,30 @@ import pytest
 
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.pull.pull import pull
-from orderbridge.pipelines.reconcile.reconcile import Reconciling
+from orderbridge.pipelines.reconcile.reconcile import Reconciling, reconcile
 from orderbridge.pipelines.warehouse.raw.field_kinds import declared_kinds
-from tests.pipelines.bridge import Bridge, Done, bridge
+from tests.pipelines.bridge import Bridge, Done, pulled
 
 ITEMS = "kind:orders/items"
 ITEM = {"sku": "S", "quantity": 1, "price": 2.5}
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bridge]:
-    """Twenty orders with a list of lines, three with an object in its place, and one with a list of two."""
-    with bridge(tmp_path, customers=5, orders=0, promotions=1, price_lists=1, others=1) as made:
-        (made.folder / ".dlt").mkdir()
-        monkeypatch.setenv("DLT_PROJECT_DIR", str(made.folder))
-        for n in range(20):
-            items = ITEM if n < 3 else [ITEM] * (2 if n == 7 else 1)
-            order = {"id": f"o{n:02d}", "items": items, "total": 2.5, "shipping": {"zip": "07001"}}
-            made.platform.state.add("orders", order)
-        pull_all()
+def shop(tmp_path: Path) -> Iterator[Bridge]:
+    """A shop that was pulled and reconciled."""
+    small = {"customers": 5, "orders": 0, "promotions": 1, "price_lists": 1, "others": 1}
+    with pulled(tmp_path, reconcile, stock, **small) as made:
         yield made
+
+
+def stock(made: Bridge) -> None:
+    """Twenty orders with a list of lines, three with an object in its place, and one with a list of two."""
+    (made.folder / ".dlt").mkdir()
+    os.environ["DLT_PROJECT_DIR"] = str(made.folder)
+    for n in range(20):
+        items = ITEM if n < 3 else [ITEM] * (2 if n == 7 else 1)
+        order = {"id": f"o{n:02d}", "items": items, "total": 2.5, "shipping": {"zip": "07001"}}
+        made.platform.state.add("orders", order)
 
 
 def pull_all() -> PullResult:
