@@ -49,7 +49,7 @@ def test_a_warning_of_a_new_rule_ends_no_night_with_9_until_somebody_answers(
     project = tmp_path / "project"
     with unpacked(RELEASE, project):
         accept_what_is_known(project)
-        for night in (FIRST_NIGHT, NIGHT, NIGHT):
+        for night in (FIRST_NIGHT, NIGHT):
             code, said = run(project, *night)
             assert code == 0, said
             assert severities(said)["orders.list_recovered"] == "info"

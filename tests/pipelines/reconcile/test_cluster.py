@@ -39,8 +39,8 @@ def test_a_cluster_publishes_the_same_tables_or_none(
 ) -> None:
     here = reconcile(ErpFiles(shop.file))
     whole = tables_of(shop.made)
-    monkeypatch.setattr(parts, "PART_ROWS", 3)
-    monkeypatch.setattr(match, "ROWS_PER_BUCKET", 5)
+    monkeypatch.setattr(parts, "PART_ROWS", 5)
+    monkeypatch.setattr(match, "ROWS_PER_BUCKET", 12)
     there = reconcile(ErpFiles(shop.file, scheduler=address))
     assert tables_of(shop.made) == whole
     assert there.match == here.match
