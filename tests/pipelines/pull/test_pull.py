@@ -110,30 +110,6 @@ def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Br
     assert (fresh.rows(first_seen, gone), fresh.left()) == ([(at, True)], ["warehouse.duckdb"])
 
 
-def test_an_unproven_walk_marks_nothing_and_a_row_missing_once_keeps_its_date(
-    published: Bridge,
-) -> None:
-    state = published.platform.state
-    gone, order = state.ids("customers")[0], state.ids("orders")[0]
-    state.remove("customers", gone)
-    state.remove("orders", order)
-    added = str(state.add("customers", {"firstName": "Nueva"})["id"])
-    second = published.pull("customers", sweeps=1)
-    assert (second.exit_code, second.lists[0].verdict) == (0, "unproven")
-    assert second.counts(second.lists[0])["missing"] == 0
-    assert ids(published.path, "customers") == {*state.ids("customers"), gone, added}
-    refused = state.ids("customers")[3]
-    state.change("customers", refused, {"birthdate": 7})
-    first = published.pull("customers", "orders")
-    assert (first.exit_code, published.one(MISSING.format("customers"), refused)) == (5, None)
-    assert (since := published.one(MISSING.format("orders"), order)) is not None
-    second = published.pull("orders")
-    assert second.changes["orders"].newly_missing == 0
-    assert published.one(MISSING.format("orders"), order) == since
-    # an order is absent only if a second reading does not find it either
-    assert [len(walked.sweeps) for walked in (first.lists[1], second.lists[0])] == [2, 1]
-
-
 @pytest.mark.parametrize(
     "end", ["pass", "connection.execute('CREATE TABLE notes (note TEXT)'); os._exit(0)"]
 )

@@ -18,16 +18,13 @@ from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
 from orderbridge.pipelines.reconcile.erp import match
 from orderbridge.pipelines.reconcile.erp.files import ErpCustomers, ErpFiles, read_erp_customers
-from orderbridge.pipelines.reconcile.erp.variants import read_erp_variants
 from orderbridge.pipelines.reconcile.reconcile import Reconciling, reconcile
 from orderbridge.pipelines.reporting import erp_result
 from orderbridge.pipelines.reporting.erp_result import COLUMNS
 from orderbridge.sources.errors import BridgeError, UsageError
 from orderbridge.sources.files import Row, open_table
 from orderbridge.transforms.erp.match import match_part
-from orderbridge.transforms.erp.variants import variants
 from tests.pipelines.bridge import Bridge, Done, bridge, pulled
-from tests.pipelines.push.plans import patch, place
 from tests.transforms.rows import values
 
 HEADER = "Código;Razón social;Nombre;Apellidos;Teléfono;Correo;Dirección fiscal;NIF;Lista de precios;Zona"
@@ -506,28 +503,3 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
     assert "detected" not in done.err, "the notation of numbers is no reason to warn each night"
     reconcile(ErpFiles(forget=True))
     assert shop.made.rows("FROM reconciled.erp_variants") == []
-
-
-def test_a_variant_whose_answer_was_lost_is_in_doubt_and_not_never_sent(tmp_path: Path) -> None:
-    with place(tmp_path) as made:
-        file = made.folder / "articulos.csv"
-        file.write_text("productId,variantId,sku,weight\n1,1,A,2\n1,2,B,3\n", "utf-8")
-
-        def compared() -> list[tuple[str, ...]]:
-            erp = read_erp_variants(ErpFiles(variants=file))
-            assert erp is not None
-            rows = variants(erp.rows, erp.confirmed)
-            words = [
-                text.partition("in plan ")[2].partition("; ")[2] or text
-                for text in rows["evidence"]
-            ]
-            return list(zip(rows["status"], words, strict=True))
-
-        made.push(made.plan([patch(1, 1, sku="A", weight=2)], "variants"))
-        made.platform.set_faults({"lost_answer": 1.0})
-        plan = made.plan([patch(1, 1, weight=2), patch(2, 2, sku="B", weight=3)], "variants")
-        assert made.push(plan).exit_code == 6
-        assert compared() == [("differs", "in doubt: weight"), ("differs", "in doubt: sku, weight")]
-        made.platform.set_faults({})
-        assert made.push(plan).exit_code == 0
-        assert [status for status, _ in compared()] == ["same", "same"]
