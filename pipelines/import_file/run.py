@@ -352,19 +352,20 @@ class Import:
         Raises:
             NoPasswords: nobody has answered.
         """
-        path = self.options.mapping
-        if path is None or self.interview is None:
+        options, path = self.options, self.options.mapping
+        if path is None:
             raise error
-        answer = cast("Passwords | None", self.interview.ask_one(_PASSWORDS))
+        mapping = load(path, options.kind, options.lookups)
+        interview = self.interview or self._interview(mapping.read_options, mapping)
+        answer = cast("Passwords | None", interview.ask_one(_PASSWORDS))
         if answer is None:
             raise error
-        self.options = options = replace(self.options, passwords=answer)
-        if not is_kept(path):
-            return
-        mapping = load(path, options.kind, options.lookups).with_passwords(answer)
-        if path == self.new_mapping:
-            path.unlink()  # nothing was planned with it
-        self.options = replace(options, mapping=keep_mapping(mapping))
+        if is_kept(path):
+            answered = keep_mapping(mapping.with_passwords(answer))
+            if path == self.new_mapping:
+                path.unlink()  # nothing was planned with it
+            path = answered
+        self.options = replace(options, mapping=path, passwords=answer)
 
     def _unfinished_plan(self) -> Plan | None:
         """The plan that an earlier import of the file has begun. Raises UsageError: with other passwords."""

@@ -63,10 +63,15 @@ def desk(project: Bridge) -> Iterator[Browser]:
 def planned(browser: Browser, content: bytes = CUSTOMERS) -> tuple[str, str]:
     """A file of customers that waits for its confirmation: its path, and the page."""
     path = drop(browser, content)
+    return path, with_passwords(browser, path)
+
+
+def with_passwords(browser: Browser, path: str) -> str:
+    """The page of an import that has new customers, after its question of their passwords was answered."""
     page = seen_at_its_end(browser, path)
     (question,) = set(re.findall(r'name="(answer:import:[^"]+/passwords)"', page))
     assert browser.post(f"{path}/answers", **{question: "file"}).status_code == 303
-    return path, seen_at_its_end(browser, path)
+    return seen_at_its_end(browser, path)
 
 
 def send(browser: Browser, path: str, page: str, **more: str) -> str:
@@ -135,10 +140,10 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
 
 def test_the_other_line_of_a_pair_goes_along_with_the_corrected_one(desk: Browser) -> None:
     pair = "Código;Nombre;Apellidos;Correo\r\n070001;Ana;Peña;ana@example.com\r\n"
-    path, page = planned(desk, f"{pair}070001;Eva;Gil;eva@example.com\r\n070002;;;x\r\n".encode())
-    assert "3 lines to correct" in page
+    path = drop(desk, f"{pair}070001;Eva;Gil;eva@example.com\r\n070002;;;x\r\n".encode())
+    assert "3 lines to correct" in seen_at_its_end(desk, path)
     fixed = desk.post(f"{path}/correct", **{"cell:3:0": "070003"})
-    corrected = seen_at_its_end(desk, fixed.headers["location"].removeprefix(desk.base))
+    corrected = with_passwords(desk, fixed.headers["location"].removeprefix(desk.base))
     assert "Send 2 lines" in corrected
     assert "One of its rejected lines is not corrected yet" in corrected
 
@@ -419,7 +424,7 @@ def test_how_a_file_is_read_can_be_changed_and_is_kept(desk: Browser, project: B
     seen_at_its_end(desk, path)
     page = desk.get(f"{path}?step=columns").text
     assert "<bdi>Peña</bdi>" in page
-    assert '<option value="cp850" selected>MS-DOS (cp850)</option>' in page
+    assert '<option value="cp850" selected>MS-DOS (Western Europe)</option>' in page
     kept = "\n".join(file.read_text() for file in (project.folder / "mappings").glob("*.toml"))
     assert 'encoding = "cp850"' in kept
 
