@@ -27,14 +27,16 @@ from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import QuestionRow, question_rows
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.ledger.lock import ledger_lock_file
 from orderbridge.pipelines.ledger.model import OpenPlan
 from orderbridge.pipelines.push.next_steps import Step
 from orderbridge.pipelines.questions.questions import asked_questions
 from orderbridge.pipelines.reporting.status import Status, next_steps, read_status
 from orderbridge.pipelines.warehouse.finding_history import NewFindings
+from orderbridge.pipelines.warehouse.lock import lock_holder
 from orderbridge.pipelines.warehouse.ops import LastRead
 from orderbridge.sources.errors import ExitCode, UsageError
-from orderbridge.sources.settings import DEMO_MARK, find_root
+from orderbridge.sources.settings import DEMO_MARK, find_root, ledger_path
 from orderbridge.transforms.rules import find_rule
 
 _OLD_H: Final = 36.0
@@ -204,7 +206,9 @@ def _add_status(page: Home, status: Status, texts: Texts) -> None:
     page.nights = nights(status, texts)
     page.news = [_news(one, texts) for one in status.new_findings]
     page.news += [NewsRow(one.text) for one in status.schema_changes]
-    page.unknown = [_unknown_row(plan, texts) for plan in status.open_plans]
+    page.unknown = [
+        _unknown_row(plan, texts) for plan in status.open_plans if not _is_being_sent(plan)
+    ]
     page.running = status.running
 
 
@@ -302,6 +306,14 @@ def _time(text: object) -> datetime | str:
         return datetime.fromisoformat(str(text))
     except ValueError:
         return ""
+
+
+def _is_being_sent(plan: OpenPlan) -> bool:
+    """Whether a command sends the plan now: a request without an answer is on its way then, and not unknown."""
+    own = import_of_plan(Path(plan.folder))
+    if own is not None:
+        return own.is_sending
+    return "in_flight" in plan.states and lock_holder(ledger_lock_file(ledger_path()))[1]
 
 
 def _unknown_row(plan: OpenPlan, texts: Texts) -> UnknownRow:

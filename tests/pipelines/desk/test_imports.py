@@ -733,6 +733,13 @@ def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bri
     home = desk.get("/").text
     assert "one request with an unknown outcome" in home
     assert "Look up what became" in home
+    job = DeskImport(path.removeprefix("/import/")).job
+    with run_lock(job.log, "import", ""):
+        home = desk.get("/").text
+        assert "unknown outcome" not in home, "while it is sent, an answer can still come"
+        assert "Look up what became" not in home
+        assert ">running<" in home
+    job.log.touch()
     listed = unquote(desk.get("/questions").text)
     (question,) = set(re.findall(r"write:[0-9a-f]+/[0-9]+", listed))
     shown = desk.get("/question", params={"id": question}).text
