@@ -318,9 +318,8 @@ def _write_sheet(
         widths = [max(pair) for pair in zip(widths, map(len, row), strict=True)]
         hashes.append(row_hash([cell[:_CELL_MAX] for cell in row[: len(columns)]]))
     _lay_out(worksheet, widths, len(hashes), formats.text)
-    if (
-        sheet.is_corrections
-    ):  # the import of the corrected rows reads the codes; people read the words
+    if sheet.is_corrections:
+        # the import of the corrected rows reads the codes; people read the words
         code = len(columns) + sheet.added.index("code")
         worksheet.set_column(code, code, None, formats.text, {"hidden": True})
     return hashes
