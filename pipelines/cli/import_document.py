@@ -161,8 +161,8 @@ def _changes(run: Import, plan: Plan, *, values: bool) -> dict[str, Any]:
     from orderbridge.pipelines.import_file.changes import (
         add_names,
         first_changes,
-        first_differences,
         lines_by_reason,
+        named_differences,
     )
     from orderbridge.pipelines.push.checks import operations_left
 
@@ -177,7 +177,7 @@ def _changes(run: Import, plan: Plan, *, values: bool) -> dict[str, Any]:
     return {
         **found,
         "changes": [*map(asdict, changes)],
-        "differences": first_differences(plan),
+        "differences": named_differences(plan, inputs),
         "reasons": [*map(asdict, lines_by_reason(plan, inputs))],
         "notes": list(run.made.statistics.notes) if run.made is not None else None,
     }

@@ -23,6 +23,8 @@ CORRECTIONS_MAX: Final = 100
 _SENT: Final = ("create", "patch")
 """Outcomes of lines that would be sent."""
 _CORRECTABLE: Final = ("rejected",)
+_COMPARED: Final = ("exists_differs", "ambiguous")
+"""Outcomes whose lines are in the table of differences."""
 _ASKED: Final = ("in_doubt",)
 """Outcomes that the page asks about: their next step is not repeated for each line."""
 _READ_AS: Final = ("plan_note.notation", "plan_note.currency")
@@ -74,9 +76,10 @@ class NewRecords:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field that differs on the platform and is not sent."""
+    """A field that differs on the platform and is not sent; `about`: what a person knows the customer by."""
 
     line: int
+    about: str
     field: str
     file_value: str
     platform_value: str
@@ -437,6 +440,7 @@ def _new_records(rows: Sequence[Document], texts: Texts) -> NewRecords:
 def _difference(one: Document, texts: Texts) -> Difference:
     return Difference(
         one["line"],
+        " · ".join(one.get("about") or ()),
         texts.field(str(one["field"])),
         _text(one["file_value"], texts),
         _text(one["platform_value"], texts),
@@ -457,20 +461,22 @@ def _reasons(found: Sequence[Document], texts: Texts) -> list[Reason]:
 def _joined(one: Reason, other: Reason, texts: Texts) -> Reason:
     lines = one.lines + other.lines
     rows = [*one.rows, *other.rows][:ROWS_MAX]
+    hidden = lines - len(rows) if rows else 0
     words = _outcome(one.outcome, texts, lines)
-    return replace(one, outcome_words=words, lines=lines, rows=rows, hidden=lines - len(rows))
+    return replace(one, outcome_words=words, lines=lines, rows=rows, hidden=hidden)
 
 
 def _reason(one: Document, texts: Texts) -> Reason:
-    rows = [(row["line"], _row_words(one, row, texts)) for row in one["rows"]]
     outcome = str(one["outcome"])
+    shown = () if outcome in _COMPARED else one["rows"]
+    rows = [(row["line"], _row_words(one, row, texts)) for row in shown]
     return Reason(
         outcome=outcome,
         outcome_words=_outcome(outcome, texts, one["lines"]),
         words=texts.or_own(f"plan.why.{outcome}", _problem_words(one["code"], one["words"], texts)),
         lines=one["lines"],
         rows=rows[:ROWS_MAX],
-        hidden=max(0, one["lines"] - len(rows[:ROWS_MAX])),
+        hidden=max(0, one["lines"] - len(rows[:ROWS_MAX])) if shown else 0,
     )
 
 

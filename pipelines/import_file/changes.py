@@ -34,6 +34,14 @@ FIRST: Final = 200
 """So many changes, and lines of each reason, are data; the others are in the files of the plan."""
 _CODES: Final = frozenset(("erpCode", "sku"))
 """Fields that people know articles by."""
+_CUSTOMER_NAMES: Final = (
+    "erpCode",
+    "loginCode",
+    "firstName",
+    "lastName",
+    "documents[0].fiscalName",
+)
+"""Fields that people know customers by."""
 NEEDS_NOTHING: Final = ("confirmed", "unchanged", "exists_same", "merged", "not_sent")
 """Outcomes without a reason that somebody has to read."""
 
@@ -115,8 +123,13 @@ def add_names(plan: Plan, inputs: Inputs | None, changes: Sequence[PlannedChange
     columns = _naming_columns(inputs.mapping, rows)
     for change in changes:
         cells = rows.get(change.line or 0, {})
-        texts = [cells[name].strip() for name in columns if name in cells]
-        change.about.extend(dict.fromkeys(filter(None, texts)))
+        change.about.extend(_texts(columns, cells))
+
+
+def _texts(columns: Sequence[str], cells: Mapping[str, str]) -> list[str]:
+    """The texts of these columns, each once."""
+    texts = [cells[name].strip() for name in columns if name in cells]
+    return [*dict.fromkeys(filter(None, texts))]
 
 
 def _naming_columns(mapping: ColumnMapping, rows: Mapping[int, Mapping[str, str]]) -> list[str]:
@@ -155,6 +168,22 @@ def first_differences(plan: Plan, count: int = FIRST) -> list[dict[str, str]]:
     """The first values of records that exist with other ones, which a person has to change: `differences.csv`."""
     rows = people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names)
     return [dict(row) for row in islice(rows, count)]
+
+
+def named_differences(plan: Plan, inputs: Inputs | None) -> list[dict[str, Any]]:
+    """The first differences, with what a person knows each customer by (`about`). `inputs` as in `lines_by_reason`."""
+    rows = first_differences(plan)
+    if not rows:
+        return []
+    inputs = inputs or inputs_of(plan)
+    cells = _cells_of(inputs, {int(row["line"]) for row in rows})
+    columns = [
+        name
+        for path in _CUSTOMER_NAMES
+        for name, one in inputs.mapping.columns.items()
+        if path in one.paths
+    ]
+    return [{**row, "about": _texts(columns, cells.get(int(row["line"]), {}))} for row in rows]
 
 
 def lines_by_reason(

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from orderbridge.pipelines.mapping.cells import ADDRESS, IMPOSSIBLE_ADDRESS
 from orderbridge.pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
 from orderbridge.sources.texts import english
-from orderbridge.transforms.values.tax_numbers import has_wrong_check_digits
+from orderbridge.transforms.values.tax_numbers import tax_number_problem
 
 _Check = Callable[[pa.Array], pa.Array]
 
@@ -73,6 +73,7 @@ _MISTYPED: Final = (
 )
 _FEW_DIGITS: Final = r'^"(?:[^\pN"]*\pN){1,5}[^\pN"]*"$'
 """A phone with fewer digits than those of any customer have."""
+_FISCAL_NAME: Final = r'"fiscalName":"[^"]*[^"\s]'
 _CHECKS: Final[Mapping[str, tuple[tuple[str, _Check], ...]]] = {
     "price": (("not_positive", lambda texts: pc.less_equal(_numbers(texts), 0.0)),),
     "stock": (("negative", lambda texts: pc.less(_numbers(texts), 0.0)),),
@@ -134,18 +135,30 @@ class SuspiciousValues:
                 for code, check in _CHECKS.get(name, ()):
                     self.count(name, code, lines.filter(check(texts)))
             if name == "documents":
-                self.count(name, "tax_number", lines.filter(self._has_wrong_digits(texts)))
+                codes = self._tax_number_problems(texts)
+                for code in ("tax_number", "tax_number_form"):
+                    self.count(name, code, lines.filter(pc.equal(codes, code)))
+        if {"firstName", "lastName", "documents"}.issubset(table.column_names):
+            self._add_nameless(table, lines)
 
-    def _has_wrong_digits(self, texts: pa.Array) -> pa.Array:
-        """Whether a document of each JSON text has a tax number with wrong check digits; null for no text."""
-        rows: list[bool | None] = []
+    def _tax_number_problems(self, texts: pa.Array) -> pa.Array:
+        """What is wrong with the first wrong tax number of each JSON text of documents; null for nothing."""
+        rows: list[str | None] = []
         for text in texts.to_pylist():
-            numbers = [] if text is None else msgspec.json.decode(text, type=list[_Document])
-            rows.append(any(self._is_wrong(one.number) for one in numbers))
-        return pa.array(rows, pa.bool_())
+            documents = [] if text is None else msgspec.json.decode(text, type=list[_Document])
+            numbers = (one.number for one in documents if one.number is not None)
+            problems = (tax_number_problem(number, self._country) for number in numbers)
+            rows.append(next(filter(None, problems), None))
+        return pa.array(rows, pa.string())
 
-    def _is_wrong(self, number: str | None) -> bool:
-        return number is not None and has_wrong_check_digits(number, self._country)
+    def _add_nameless(self, table: pa.Table, lines: pa.Array) -> None:
+        """New customers without a first and a last name, and those of them without a fiscal name too."""
+        names = (table[name].combine_chunks() for name in ("firstName", "lastName"))
+        is_nameless = pc.and_(*map(pc.is_null, names))
+        documents = pc.fill_null(table["documents"].combine_chunks(), "")
+        has_fiscal_name = pc.match_substring_regex(documents, _FISCAL_NAME)
+        self.count("", "nameless", lines.filter(pc.and_not(is_nameless, has_fiscal_name)))
+        self.count("", "only_fiscal_name", lines.filter(pc.and_(is_nameless, has_fiscal_name)))
 
     def add_merged(self, table: pa.Table) -> None:
         """Checks inputs that equal an earlier one and are merged with it: each of their increments may be meant."""

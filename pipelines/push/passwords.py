@@ -136,7 +136,7 @@ def _store(
         rows.append([str(operation.id), str(operation.lines[0]), *keys, passwords[operation.id]])
     if new:
         header = header or _HEADERS[LANGUAGES.index(language)]
-        write_private_csv(path, [header, *rows], plan.manifest.delimiter)
+        write_private_csv(path, [header, *rows], _delimiter(plan, header))
     return {number: passwords[number] for number in operations}
 
 
@@ -154,8 +154,15 @@ def remove_unsent(plan: Plan, unsent: Set[int]) -> bool:
     header, rows = _read_stored(plan.folder / PASSWORDS_FILE)
     sent = [row for row in rows if int(row[0]) not in unsent]
     if len(sent) < len(rows):
-        write_private_csv(plan.folder / PASSWORDS_FILE, [header, *sent], plan.manifest.delimiter)
+        path = plan.folder / PASSWORDS_FILE
+        write_private_csv(path, [header, *sent], _delimiter(plan, header))
     return bool(sent)
+
+
+def _delimiter(plan: Plan, header: Sequence[str]) -> str:
+    """That of the input; of a workbook, which has none, the one at which a spreadsheet of the language splits."""
+    of_language = "," if header == _HEADERS[LANGUAGES.index("en")] else ";"
+    return plan.manifest.format.get("delimiter") or of_language
 
 
 def _read_stored(path: Path) -> tuple[Sequence[str], list[list[str]]]:

@@ -54,7 +54,7 @@ REJECTS = {
 SUSPICIOUS = {
     *_patterns(),
     *(code for checks in _CHECKS.values() for code, _ in checks),
-    "tax_number",
+    *("tax_number", "tax_number_form", "nameless", "only_fiscal_name"),
     *("zero_id", "decimals", "merged", "nearly_known", "nearly_repeated", "moved", "lookup_moved"),
     *("was_there", "not_listed", "code_missing"),
 }

@@ -1,24 +1,28 @@
-"""Tax numbers whose check digits are wrong: perhaps mistyped.
+"""Tax numbers that are perhaps mistyped: with wrong check digits, or letters and digits in places where none has them.
 
-In: numbers as people write them, and the country of the shop. Out: whether the check digits of a number are wrong. What
-is no tax number by its form or length, such as a passport, is none with wrong digits.
+In: numbers as people write them, and the country of the shop. Out: what is wrong with a number. One of another length,
+or that begins with two letters as passports do, is another document: nothing is wrong with it.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from stdnum import get_cc_module
 from stdnum.eu.vat import MEMBER_STATES
-from stdnum.exceptions import InvalidChecksum, ValidationError
+from stdnum.exceptions import InvalidChecksum, InvalidLength, ValidationError
 
 _VAT: Final = "vat"
+_DIGITS_MIN: Final = 5
+"""Fewer digits are no tax number but a word, such as "unknown"."""
 _SEPARATORS: Final = str.maketrans("", "", " ./-\u00a0")
 
 
-def has_wrong_check_digits(number: str, country: str | None) -> bool:
-    """Whether a number has the form of a tax number, and other check digits than it should.
+def tax_number_problem(
+    number: str, country: str | None
+) -> Literal["tax_number", "tax_number_form"] | None:
+    """What is wrong with a number: its check digits, or its form; None: nothing that is known.
 
     Args:
         number: as a person wrote it.
@@ -28,14 +32,18 @@ def has_wrong_check_digits(number: str, country: str | None) -> bool:
     is_prefixed = prefix in MEMBER_STATES and any(map(str.isdigit, number))
     rules = _rules(prefix if is_prefixed else (country or "").lower())
     if rules is None:
-        return False
+        return None
     try:
         rules.validate(number.translate(_SEPARATORS))
     except InvalidChecksum:
-        return True
+        return "tax_number"
+    except InvalidLength:
+        return None
     except ValidationError:
-        return False
-    return False
+        is_passport = number.strip()[:2].isalpha()
+        has_digits = sum(map(str.isdigit, number)) >= _DIGITS_MIN
+        return "tax_number_form" if has_digits and not is_passport else None
+    return None
 
 
 @cache

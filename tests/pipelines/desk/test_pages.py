@@ -23,7 +23,7 @@ from orderbridge.pipelines.desk import imports, jobs
 from orderbridge.pipelines.desk.home import Home, NightRow, nights
 from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
-from orderbridge.pipelines.desk.plans import corrections_of, plan_page
+from orderbridge.pipelines.desk.plans import Difference, corrections_of, plan_page
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import (
     ChoiceRow,
@@ -562,6 +562,9 @@ def test_customers_that_differ_there_are_one_reason_in_words_of_the_page() -> No
         {**of_line, "words": words, "rows": [{"line": line, "words": words, "message": ""}]}
         for line in (2, 3)
     ]
+    difference = {
+        "line": 2, "about": ["C1", "Bar"], "field": "phone", "file_value": "96 99", "platform_value": "",
+    }  # fmt: skip
     suspicious = [
         {"field": "phone", "code": "few_digits", "words": "?", "lines": 7, "first": [4, 9]}
     ]
@@ -571,7 +574,10 @@ def test_customers_that_differ_there_are_one_reason_in_words_of_the_page() -> No
         "encoding: cp1252 (assumed); check the accented letters with orderbridge preview",
     ]
     plan = plan_page(
-        {"changes": {"reasons": reasons, "notes": notes}, "plan": {"suspicious": suspicious}},
+        {
+            "changes": {"reasons": reasons, "notes": notes, "differences": [difference]},
+            "plan": {"suspicious": suspicious},
+        },
         Texts("es"),
     )
     (reason,) = plan.reasons
@@ -579,8 +585,8 @@ def test_customers_that_differ_there_are_one_reason_in_words_of_the_page() -> No
         2,
         "la plataforma tiene otros valores: se cambian allí, a mano",
     )
-    shown = "teléfono: 961 en la plataforma, 96 99 en el archivo; apellidos: Gil en la plataforma, Gal en el archivo"
-    assert reason.rows == [(2, shown), (3, shown)]
+    assert (reason.rows, reason.hidden) == ([], 0)
+    assert [*plan.differences] == [Difference(2, "C1 · Bar", "teléfono", "96 99", "")]
     assert [*plan.suspicious] == ["teléfono tiene menos de seis cifras: líneas 4, 9 …"]
     unread, encoding = plan.notes
     assert "Leer las listas ahora" in unread

@@ -367,6 +367,8 @@ def test_a_workbook_in_spanish_is_corrected_and_imported_like_any_other(desk: De
     again = desk.run(first.file)
     assert (again.exit_code, again.push.states) == (0, {"confirmed": 2})
     assert sorted(desk.at.codes()) == ["00001", "00002", "00003"]
+    stored_again = (again.plan.folder / "passwords.csv").read_text("utf-8-sig")
+    assert stored_again.startswith("operación;línea;"), "as a Spanish spreadsheet splits it"
 
 
 def test_what_was_typed_into_the_spanish_sheet_of_all_lines_is_named(desk: Desk) -> None:

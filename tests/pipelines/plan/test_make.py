@@ -911,6 +911,8 @@ DAMAGED: list[tuple[str, str, list[Any], list[Any]]] = [
      [{"number": "B58378431"}, {"number": "ES B5837843 2"}]],
      [[{"number": "B58378431"}], [{"number": "12345678z"}], [{"number": "PT501964843"}], [{"number": "AB123456"}],
       [{"number": "4711"}], [{"number": "Esther 1"}], None]),
+    ("documents", "tax_number_form", [[{"number": "5012345X9"}], [{"number": "4711"}, {"number": "B-5837843-K-1"}]],
+     [[{"number": "X1234567L"}], [{"number": "desconoci"}], [{"number": "52998224725"}], None]),
     ("phone", "no_digits", ["France", "–"], ["+34 600 112", "٠١٢٣٤٥"]),
     ("phone", "few_digits", ["987-65-AB", "France 12", "٠١"], ["987-654", "France 112 112"]),
     ("price", "not_positive", [0, -1.5], [0.01, None]),
@@ -931,6 +933,18 @@ def test_texts_and_numbers_that_are_rarely_meant_are_pointed_out(
     assert (reason.field, reason.code, reason.lines) == (name, code, len(bad))
     assert reason.first == list(range(2, 2 + len(bad)))[:5]
     assert found(name, *good) == []
+
+
+def test_a_new_customer_without_a_name_is_pointed_out(platform: Bridge) -> None:
+    mapping = f'{CUSTOMERS}"Empresa" = "documents[0].fiscalName"\n'
+    planned_rows = "A;Ana;a@x.es;;;\nB;;b@x.es;;1;Bar B\nC;;c@x.es;;2;\nD;;d@x.es;;;\n"
+    header = "Código;Nombre;Correo;Teléfono;NIF;Empresa\n"
+    folder = Path.cwd()
+    made = planned("customers", folder, header + planned_rows, mapping, passwords="file")
+    assert made.exit_code == 0
+    assert {("", "only_fiscal_name", 1, (3,)), ("", "nameless", 2, (4, 5))} <= {
+        (*others, tuple(lines)) for *others, lines in suspicious(made)
+    }
 
 
 def test_an_id_of_0_is_pointed_out(work: Path) -> None:
