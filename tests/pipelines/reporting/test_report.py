@@ -142,7 +142,7 @@ EXPIRE = f"""UPDATE reconciled.promotions SET status = '{{}}', name = '{{}}', ex
             INSERT INTO ops.runs (run_id, command, started_at, ended_at, exit_code) SELECT '99991231T000000Z-0',
             'pull', max(ended_at), max(ended_at) + INTERVAL 1 HOUR, 0 FROM ops.runs""",
             [
-                "No ERP export was compared", "from the future", "does not know the rule", "pulled again",
+                "No ERP export was compared", "from the future", "does not know the rule", "read again",
                 "failed, not published", "3 days", "Accepted and not listed: 1.", "orders from the future 1 ",
             ],
             ["Match with the ERP"],
@@ -248,6 +248,56 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(
     assert "EUR 108.70 4 0.00 -100 %" in words_of(
         warehouse, f"DELETE FROM reconciled.orders {lately}"
     )
+
+
+def test_it_has_twelve_whole_months_and_the_best_customers_of_a_year(
+    warehouse: Path,
+) -> None:
+    words = words_of(
+        warehouse,
+        """UPDATE ops.runs SET ended_at = '2026-12-01 01:00:00Z'; DELETE FROM reconciled.orders;
+        INSERT INTO reconciled.orders BY NAME SELECT day || customer_id AS order_id, 'EUR' AS currency, total,
+            (day || ' 12:00:00Z')::TIMESTAMPTZ AS ordered_at, false AS is_cancelled, true AS is_sale,
+            'DELIVERED' AS order_status, false AS is_missing, 'matched' AS customer_status, customer_id,
+            total - net AS charges_in_total
+        FROM (VALUES ('2025-11-30', 'A', 5000, 5000), ('2025-12-05', 'B', 100, 80), ('2026-11-05', 'C', 70, 65),
+            ('2026-11-06', 'A', 20, 10), ('2026-11-07', 'C', 20, 20)) AS t (day, customer_id, total, net)""",
+    )
+    assert "2025-12 EUR 1 100.00" in words
+    assert "2025-11 EUR" not in words
+    assert (
+        "last order C EUR 85.00 90.00 2 2026-11-07 B EUR 80.00 100.00 1 2025-12-05"
+        " A EUR 10.00 20.00 1 2026-11-06 " in words
+    )
+
+
+def test_what_changed_is_counted_since_the_run_before_with_what_imports_have_read(
+    warehouse: Path,
+) -> None:
+    words = words_of(
+        warehouse,
+        """INSERT INTO ops.runs BY NAME SELECT last.* REPLACE (id AS run_id, name AS command) FROM (
+            SELECT * FROM ops.runs ORDER BY rowid DESC LIMIT 1) AS last,
+            (VALUES ('i', 'import'), ('p', 'pull'), ('r', 'reconcile')) AS added (id, name);
+        INSERT INTO ops.coverage BY NAME SELECT one.* REPLACE (id AS run_id) FROM (
+            SELECT * FROM ops.coverage WHERE resource = 'customers' LIMIT 1) AS one,
+            (VALUES ('i'), ('p')) AS added (id);
+        INSERT INTO ops.control_totals BY NAME SELECT * FROM (VALUES ('i', 'customers', 'new', 301),
+            ('p', 'customers', 'new', 7), ('r', 'reconciled.orders', 'rows', 1))
+            AS t (run_id, entity, measure, value)""",
+    )
+    assert "customers 308 " in words[words.index("What changed") :]
+
+
+def test_lists_that_an_import_has_read_since_are_newer_than_the_figures(warehouse: Path) -> None:
+    words = words_of(
+        warehouse,
+        """INSERT INTO ops.runs BY NAME SELECT * REPLACE ('i' AS run_id, 'import' AS command)
+            FROM ops.runs ORDER BY rowid DESC LIMIT 1;
+        INSERT INTO ops.coverage BY NAME SELECT * REPLACE ('i' AS run_id)
+            FROM ops.coverage WHERE resource = 'customers' LIMIT 1""",
+    )
+    assert "Lists were read again until" in words
 
 
 def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(warehouse: Path) -> None:
