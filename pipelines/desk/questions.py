@@ -291,7 +291,8 @@ def _now(one: AskedQuestion, texts: Texts) -> str:
     used = (one.proposal if one.state == "open" else one.value) or ""
     if one.reason or not _classes(one):
         return one.reason or used
-    return _table_words(used, texts)
+    words = _table_words(used, texts)
+    return texts("question.table_words", table=words) if words else ""
 
 
 def _choice(question: AskedQuestion, choice: Choice, texts: Texts) -> ChoiceRow:

@@ -105,6 +105,8 @@ class Texts(texts.Texts):
         if name == "values":
             value = _SENT_NUMBER.sub(lambda found: f"{found[1]}{self.value(found[2])}", value)
             return _NAMED.sub(lambda found: f"{found[1]}{self.field(found[2])}: ", value)
+        if name == "sent_number":
+            return self.value(value)
         if name == "kind":
             return self.or_own(f"kinds.{value}", value)
         if name in _AMOUNTS:

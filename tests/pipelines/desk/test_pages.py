@@ -361,7 +361,9 @@ def test_each_status_of_a_table_gets_a_class_and_all_are_one_answer(shop_desk: B
 
 def test_the_answer_for_one_value_of_a_table_is_taken_back(shop_desk: Browser) -> None:
     question = "reconcile.order_statuses"
+    assert "words of the platform: " in shop_desk.get("/questions").text
     page = shop_desk.get("/question", params={"id": question}).text
+    assert "confirms what is chosen here" in page
     first, second, *_ = re.findall(r'<select name="(value:[^"]+)"', page)
     shop_desk.post("/question", id=question, **{first: "test", second: "test"})
     page = shop_desk.get("/question", params={"id": question}).text
@@ -542,8 +544,8 @@ def test_what_a_good_run_printed_in_english_is_not_on_a_page_of_another_language
     ("kept", "shown"),
     [
         ("1,234 orders, 0.5 EUR; 7654321.5 PEN, used now", "1.234 pedidos, 0,5 EUR; 7.654.321,5 PEN"),
-        ("7 to /products/4/variants/8 on 2026-11-30 21:17 UTC",
-         "7 al producto 4, variante 8, el 30/11/2026 21:17 UTC"),
+        ("9.4 to /products/4/variants/8 on 2026-11-30 21:17 UTC",
+         "9,40 al producto 4, variante 8, el 30/11/2026 21:17 UTC"),
         ("these orders sum to 54,126.85, their lines to 1,050.00",
          "estos pedidos suman 54.126,85, y sus líneas, 1.050,00"),
         ("  10:00 on 2026-11-30, if utc", "  las 10:00 del 30/11/2026, si es utc"),
