@@ -22,18 +22,18 @@ MAX_MONTHS: Final = 72
 MAX_X_LABELS: Final = 6
 Y_STEPS: Final = 3
 _FACTORS: Final = tuple(map(Decimal, ("1", "1.5", "2", "2.5", "3", "4", "5", "6", "8", "10")))
-_SIZES: Final = ((10**12, "tn"), (10**9, "bn"), (10**6, "M"), (10**3, "k"))
-_PERIODS: Final[Sequence[tuple[str, int, Callable[[date], int], Callable[[int], str]]]] = (
-    ("day", MAX_DAYS, date.toordinal, lambda number: date.fromordinal(number).isoformat()),
+_SIZES: Final = (10**12, 10**9, 10**6, 10**3)
+_PERIODS: Final[Sequence[tuple[str, int, Callable[[date], int], Callable[[int], date]]]] = (
+    ("day", MAX_DAYS, date.toordinal, date.fromordinal),
     (
         "month",
         MAX_MONTHS,
         lambda day: day.year * 12 + day.month - 1,
-        lambda n: f"{n // 12:04}-{n % 12 + 1:02}",
+        lambda number: date(number // 12, number % 12 + 1, 1),
     ),
-    ("year", date.max.year, lambda day: day.year, lambda number: f"{number:04}"),
+    ("year", date.max.year, lambda day: day.year, lambda number: date(number, 1, 1)),
 )
-"""The units of time, and the most bars drawn of each; the number of the one with a day, the name of a number."""
+"""The units of time, and the most bars drawn of each; the number of the one with a day, the first day of a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def time_chart(
     """
     shown = {**dict.fromkeys(days or (), Decimal(0)), **values}
     first, last = min(shown, default=date.min), max(shown, default=date.min)
-    period, _, number_of, name_of = next(
+    period, _, number_of, first_day = next(
         one for one in _PERIODS if one[2](last) - one[2](first) < one[1]
     )
     numbers = range(number_of(first), number_of(last) + 1)
@@ -95,32 +95,36 @@ def time_chart(
     sums = defaultdict[int, Decimal](Decimal)
     for day in sorted(shown):
         sums[number_of(day)] += shown[day]
-    interval, y_labels = _y_axis(sums.values())
+    interval, y_labels = _y_axis(sums.values(), texts)
     bars = []
     for number, value in sums.items():
         if value:
             is_running = number == running
-            name = name_of(number)
+            name = texts.period(period, first_day(number))
             name = texts("chart.so_far", period=name) if is_running else name
             steps = float(value / interval)
             bars.append(Bar(number - numbers[0], steps, f"{name}: {tooltip(value)}", is_running))
     labelled = numbers[:: math.ceil(len(numbers) / MAX_X_LABELS)]
-    year_length = 5 if period == "day" else 0
-    x_labels = [(number - numbers[0], name_of(number)[year_length:]) for number in labelled]
+    label = "axis_day" if period == "day" else period
+    x_labels = [
+        (number - numbers[0], texts.period(label, first_day(number))) for number in labelled
+    ]
     period_name = texts(f"period.{period}")
     is_any_running = any(bar.is_running for bar in bars)
     running_name = period_name if is_any_running else ""
     return TimeChart(title(period_name), len(numbers), bars, x_labels, y_labels, running_name)
 
 
-def _y_axis(values: Collection[Decimal]) -> tuple[Decimal, list[tuple[int, str]]]:
+def _y_axis(
+    values: Collection[Decimal], texts: ReportTexts
+) -> tuple[Decimal, list[tuple[int, str]]]:
     """The interval of the axis, and its labels; below 0 only where a value is."""
     highest = max(values, default=Decimal(0))
     lowest = min(values, default=Decimal(0))
     interval = _interval(max(highest, -lowest))
     below = math.ceil(max(-lowest, Decimal(0)) / interval)
     above = math.ceil(max(highest, Decimal(0)) / interval) if below else Y_STEPS
-    return interval, [(step, _short(interval * step)) for step in range(-below, above + 1)]
+    return interval, [(step, _short(interval * step, texts)) for step in range(-below, above + 1)]
 
 
 def _interval(value: Decimal) -> Decimal:
@@ -132,6 +136,7 @@ def _interval(value: Decimal) -> Decimal:
     )
 
 
-def _short(value: Decimal) -> str:
-    size, name = next((one for one in _SIZES if abs(value) >= one[0]), (1, ""))
-    return f"{(value / size).normalize():f}{name}"
+def _short(value: Decimal, texts: ReportTexts) -> str:
+    size = next((one for one in _SIZES if abs(value) >= one), 1)
+    short = texts.number((value / size).normalize(), "f")
+    return texts(f"axis.{size}", short=short)

@@ -146,7 +146,16 @@ def _columns(data: ReportData, texts: ReportTexts) -> dict[str, Callable[[dict[s
         name = texts.named("rule", row["rule"])
         return tag('<a href="#{}">{}</a>', anchor(row["entity"], row["rule"]), name)
 
-    return {"age": age, "verdict": verdict, "ending": ending, "rule_link": rule_link}
+    def month(row: dict[str, Any]) -> object:
+        return tag(_SHORT, texts.period("month", row["month"]))
+
+    return {
+        "age": age,
+        "verdict": verdict,
+        "ending": ending,
+        "rule_link": rule_link,
+        "month": month,
+    }
 
 
 def _news(data: ReportData, texts: ReportTexts) -> News:

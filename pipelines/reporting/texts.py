@@ -53,6 +53,11 @@ class ReportTexts(texts.Texts):
             for char in str(value)
         )
 
+    def period(self, name: str, day: date) -> str:
+        """How the day, month or year that begins with a day is written; `axis_day`: a day without its year."""
+        parts = {"year": f"{day.year:04}", "month": f"{day.month:02}", "day": f"{day.day:02}"}
+        return self(f"written.{name}", **parts)
+
     def named(self, kind: str, name: str) -> str:
         """The text of an identifier, such as the name of a table; its words where there is none."""
         return self.or_own(f"{kind}.{name}", words(name))
