@@ -74,11 +74,13 @@ class FirstFile:
     """The import whose lines a correction has.
 
     Attributes:
+        lines: those that the correction has.
         unsent: lines that wait for their confirmation there.
         rejected: lines that wait for their correction there.
     """
 
     row: ImportRow
+    lines: Sequence[int]
     unsent: int
     rejected: int
 
@@ -224,6 +226,7 @@ def _first_file(one: DeskImport, texts: Texts) -> FirstFile | None:
     left = corrections_of(first.result, texts, lines_of(corrections(first)))
     return FirstFile(
         row=import_row(first, texts),
+        lines=one.corrected_lines,
         unsent=lines_to_confirm(first.result),
         rejected=len(left.rows) + left.hidden,
     )

@@ -426,7 +426,7 @@ def import_row(one: DeskImport, texts: Texts) -> ImportRow:
         at=one.added_at,
         href=f"/import/{one.name}",
         is_done=state in _DONE,
-        waits=state not in ("running", *_DONE),
+        waits=state not in ("running", "failed", *_DONE),
     )
 
 

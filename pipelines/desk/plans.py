@@ -165,6 +165,7 @@ class PlanPage:
         has_begun: some of its requests have ended before: the counts are of requests then, beside lines not sent.
         failing_columns: for which every line is rejected; empty: there are none.
         passwords: the folder of the file with the new ones; empty: there are none.
+        is_error_known: the error is about the file itself, and in the language of the page.
     """
 
     lines: int
@@ -188,6 +189,7 @@ class PlanPage:
     passwords: str
     workbook: str
     error: Sequence[str]
+    is_error_known: bool
 
 
 def plan_page(
@@ -227,6 +229,7 @@ def plan_page(
         passwords=_folder_of(_path(files, "passwords")),
         workbook=_path(files, "workbook"),
         error=[str(error[key]) for key in ("message", "hint") if error.get(key)],
+        is_error_known=recognised(str(error.get("message")), ("file_error",)) is not None,
     )
 
 

@@ -19,7 +19,7 @@ from orderbridge.sources.texts import LANGUAGES, Catalogue, Language, language_o
 __all__ = ["COMPARED", "LANGUAGES", "Language", "Texts", "catalogue", "language_of_locale"]
 
 
-_KEPT_IN_ENGLISH: Final = ("evidence", "finding", "plan_note", "ask")
+_KEPT_IN_ENGLISH: Final = ("evidence", "finding", "plan_note", "ask", "file_error")
 """First words of the codes of texts that commands keep in English."""
 _PART: Final = "; "
 _REQUEST: Final = re.compile(

@@ -31,6 +31,7 @@ from orderbridge.pipelines.plan.wording import problem_in, problems_in, reason_i
 from orderbridge.pipelines.push.resolutions import ABANDONED
 from orderbridge.pipelines.push.results import FILE_OF
 from orderbridge.pipelines.questions.model import PRESSING
+from orderbridge.sources.files.file_kinds import _IN_ZIP, _MAGIC
 from orderbridge.sources.files.model import RejectCode
 from orderbridge.sources.inputs import _LIMITS
 from orderbridge.sources.kinds import KINDS
@@ -77,7 +78,7 @@ MADE = {
     "verify": {"again", "same", "differs", "missing", "several", "unreadable", "spelt", "field", "list", "file"},
 }  # fmt: skip
 """The codes that the program puts together, by their first word; all others are there as they are."""
-REWORDED = ("reject", "reason", "note", "plan_note", "part", "evidence", "finding")
+REWORDED = ("reject", "reason", "note", "plan_note", "part", "evidence", "finding", "file_error")
 """First words of texts that English ones are found in."""
 OF_FIELDS = ("field", "password_file")
 """First words of texts of fields and columns, by the names that the interface and files have."""
@@ -142,6 +143,19 @@ def test_what_a_cell_is_rejected_for_is_said_in_spanish(code: str) -> None:
     of_column = f"Precio: neto «{words}»: {words}"
     assert problem_in(SPANISH, code, of_column).startswith(f"Precio: neto «{words}»: ")
     assert problem_in(SPANISH, code, of_column) != of_column
+
+
+@pytest.mark.parametrize(
+    ("kind", "cure"),
+    [
+        *((kind, cure) for _, kind, cure in (*_MAGIC, *_IN_ZIP)),
+        ("a damaged workbook or zip archive", "Export it again, and copy it as a whole."),
+    ],
+)
+def test_a_file_that_is_no_table_is_named_in_spanish(kind: str, cure: str) -> None:
+    pages = PageTexts("es")
+    assert pages.known(f"a.csv is {kind}, not a CSV or .xlsx file").startswith("a.csv es un")
+    assert pages.known(cure) != cure
 
 
 @pytest.mark.parametrize(("code", "words"), sorted(set(_LIMITS.values())))

@@ -407,7 +407,7 @@ def test_markup_in_cells_headers_and_rejects_is_text(desk: Browser) -> None:
 
 def test_a_file_that_cannot_be_read_says_why_and_can_be_forgotten(desk: Browser) -> None:
     path = drop(desk, b"PK\x03\x04 no workbook", "clientes.xlsx")
-    assert "This ended with an error" in seen_at_its_end(desk, path)
+    assert "This file cannot be imported" in seen_at_its_end(desk, path)
     page = desk.get(f"{path}?step=columns").text
     assert "This file cannot be read" in page
     assert "Forget this file" in page
