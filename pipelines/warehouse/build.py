@@ -354,7 +354,7 @@ def warehouse_errors(folder: Path) -> Iterator[None]:
             found = machine_error(error)
             if found is None:
                 raise
-            raise UsageError(f"{folder}: {found.message}", f"{found.hint} {_UNTOUCHED}") from None
+            raise UsageError(f"{folder}: {found.message}", f"{_UNTOUCHED} {found.hint}") from None
 
 
 def _wal(file: Path) -> Path:

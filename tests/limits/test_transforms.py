@@ -31,7 +31,7 @@ from orderbridge.transforms.orders.total_candidates import SUM_OF_LINES, TotalCa
 from orderbridge.transforms.questions import is_broken
 from orderbridge.transforms.upserts import confirmed
 from orderbridge.transforms.value_questions import country_question, login_question
-from orderbridge.transforms.values import date_forms, dates, numbers
+from orderbridge.transforms.values import date_forms, dates, numbers, tax_numbers
 from orderbridge.transforms.values.dates import DateContext, read_dates
 from tests.limits.border import ABOVE, BELOW, FROM, UP_TO, limit
 from tests.pipelines.reconcile.in_parts import NIGHT, choose_fields
@@ -354,6 +354,12 @@ def test_numbers_of_so_many_digits_survive_as_a_double(n: int, holds: bool) -> N
 def test_whole_numbers_have_so_many_digits(n: int, holds: bool) -> None:
     _, code = numbers.whole_numbers(pa.array(["1" * n]))
     assert code[0].as_py() == (None if holds else "too_many_digits")
+
+
+@limit(tax_numbers, "_DIGITS_MIN", FROM)
+def test_a_tax_number_with_letters_among_so_many_digits_is_mistyped(n: int, holds: bool) -> None:
+    number = f"{'1' * n:X<9}"
+    assert (tax_numbers.tax_number_problem(number, "ES") == "tax_number_form") is holds
 
 
 @limit(questions, "SHARE_KEPT_MIN", BELOW, of=1000)

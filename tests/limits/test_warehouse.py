@@ -106,7 +106,7 @@ def jump(before: Pulse, now: Pulse) -> bool:
             at = datetime(2026, 5, day, tzinfo=UTC)
             place = {"resource": "r", "table_name": "t", "column_name": "c", "run_id": f"r{day}"}
             ops.insert(build, "column_values", recorded_at=at, **place, **pulse._asdict())
-        values = {"resource": "r", "run": "r2", "since": datetime(2026, 4, 1, tzinfo=UTC)}
+        values = {"run": "r2", "since": datetime(2026, 4, 1, tzinfo=UTC)}
         build.execute(column_values._RECORD_JUMPS, values)
         sql = "SELECT jump IS NOT NULL FROM ops.column_values WHERE run_id = 'r2'"
         ((jumped,),) = build.execute(sql).fetchall()
