@@ -11,6 +11,7 @@ import pytest
 from orderbridge.pipelines.reconcile import odd_values
 from orderbridge.pipelines.reconcile.orders import recent_amounts
 from orderbridge.pipelines.warehouse import failure, ops
+from orderbridge.pipelines.warehouse.accepted_changes import AcceptedFall
 from orderbridge.pipelines.warehouse.ops import last_reads
 from orderbridge.pipelines.warehouse.raw import (
     column_values,
@@ -21,6 +22,7 @@ from orderbridge.pipelines.warehouse.raw import (
     schema_changes,
     shrinking,
 )
+from orderbridge.pipelines.warehouse.raw.held_lists import HeldList
 from orderbridge.pipelines.warehouse.raw.merge import MergeCounts
 from orderbridge.pipelines.warehouse.raw.schema_changes import enumeration
 from orderbridge.pipelines.warehouse.raw.shrinking import shrink_reason
@@ -44,6 +46,11 @@ def held(missing: int, known: int) -> bool:
 @limit(shrinking, "SHRINK_ROWS", ABOVE)
 def test_so_many_rows_may_be_gone_of_a_short_list(n: int, holds: bool) -> None:
     assert held(n, 3 * n) is holds
+    accepted = AcceptedFall("customers", 90, 30, "r1", "ana", datetime(2026, 3, 2, tzinfo=UTC))
+    later = HeldList(
+        "customers", known=90, absent=60 + n, reason="", examples="", compared_with="r1"
+    )
+    assert accepted.covers(later) is not holds
 
 
 @limit(shrinking, "SHRINK_SHARE", ABOVE, of=1000)

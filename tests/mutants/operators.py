@@ -93,7 +93,7 @@ def _of_python(text: str, lines: Set[int]) -> Iterator[Edit]:
     source = _Source(text)
     in_sql: dict[int, int] = {}
     for statement in ast.walk(tree):
-        if not isinstance(statement, ast.stmt) or _is_docstring(statement):
+        if not isinstance(statement, ast.stmt) or _has_no_effect(statement):
             continue
         if statement.lineno in lines and _can_be_dropped(statement):
             yield source.edit(statement, statement.lineno, "pass")
@@ -120,7 +120,10 @@ def _of_sql(text: str, lines: dict[int, int]) -> Iterator[Edit]:
                 yield Edit(line, statement, f"{found.group().strip()} -> {after.strip()}", patched)
 
 
-def _is_docstring(statement: ast.stmt) -> bool:
+def _has_no_effect(statement: ast.stmt) -> bool:
+    """Whether a statement is a docstring, or the condition of imports for types alone."""
+    if isinstance(statement, ast.If):
+        return isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING"
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 

@@ -55,7 +55,7 @@ def pairs(project: Path) -> list[dict[str, Any]]:
     """Those of a warehouse in the project."""
     with duckdb.connect(str(project / "warehouse.duckdb")) as warehouse:
         warehouse.execute(PAIRS)
-        return doubtful_pairs(warehouse, below=100)
+        return doubtful_pairs(warehouse, below=20)
 
 
 MANY_PAIRS = """
@@ -67,6 +67,13 @@ MANY_PAIRS = """
         if(range % 2 = 0, 'possible', 'suggested') AS status, 'phone' AS matched_by, 6 AS weight,
         'code ' || range AS line_key, 'phone' AS agreeing,
         if(range = 39, 'email', '') AS differing, '' AS differences FROM range(40)"""
+
+
+def test_a_warehouse_without_a_match_has_no_pairs_to_review(project: Path) -> None:
+    duckdb.connect(str(project / "warehouse.duckdb")).close()
+    done = run(project, "review")
+    assert done.code == 2
+    assert "this warehouse has no match with the ERP" in done.err
 
 
 @pytest.mark.parametrize(("lines", "asked"), [(40, 10), (1_000, 10), (2_499, 24)])
@@ -324,7 +331,7 @@ def test_on_a_terminal_each_pair_is_asked_about(pairs: list[dict[str, Any]]) -> 
     ask = click.Command("ask", callback=lambda: decided.append(_ask(pairs)))
     result = CliRunner().invoke(ask, input="no\n\nq\n")
     assert (result.exit_code, decided) == (0, [{LISTED[0]: "reject"}])
-    assert "1 of 3: line 4 (possible, weight 5)" in result.output
+    assert "1 of 2: line 4 (possible, weight 5)" in result.output
 
 
 @pytest.mark.parametrize(
