@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _INDENT: Final = " " * 10
 _READ_BACK: Final = ("same", "differs", "missing", "several")
 """Outcomes of what can be read back."""
-_OUTCOMES: Final = {
-    **{name: english()(f"verify.{name}") for name in _READ_BACK},
+_OTHERS: Final = {
     "unreadable": "accepted; the API cannot read them back",
     "unsettled": "not sent, rejected or with unknown outcome",
 }
+"""The other outcomes, and their words."""
 
 
 @declared("verify")
@@ -52,13 +52,15 @@ def record(result: VerifyResult) -> dict[str, Any]:
 
 def lines_of(result: VerifyResult) -> list[str]:
     """What a verification found, as text."""
+    texts = english()
     unit = "" if KINDS[result.kind].is_listed else " (requests)"  # a variant may need two
+    outcomes = {name: texts(f"verify.{name}") for name in _READ_BACK} | _OTHERS
     lines = [
         f"{result.outcomes[name]:>8}  {words}{unit}"
-        for name, words in _OUTCOMES.items()
+        for name, words in outcomes.items()
         if result.outcomes[name]
     ]
-    return lines + _difference_lines(result, english())
+    return lines + _difference_lines(result, texts)
 
 
 def import_lines(result: VerifyResult, texts: Texts) -> list[str]:
