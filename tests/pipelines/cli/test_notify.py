@@ -50,7 +50,7 @@ def test_the_summary_of_a_run_reaches_the_webhook(published: Bridge, webhook: We
     done = published.command("run", "--notify", webhook.url, "--report", str(report))
     assert done.code == 0, done.err
     (reported,) = re.findall(r"Run (\S+) \(orderbridge run,", report.read_text("utf-8"))
-    assert reported == published.one("SELECT max(run_id) FROM ops.runs")
+    assert reported == published.one("SELECT arg_max(run_id, rowid) FROM ops.runs")
     (posted,) = webhook.posted
     (head, *_) = webhook.server.seen[0].split(b"\r\n\r\n")
     assert head.startswith(f"POST /services/T0/{TOKEN}?sig=a%2Fb HTTP/1.1\r\n".encode())

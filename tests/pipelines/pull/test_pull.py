@@ -119,7 +119,7 @@ def test_a_reader_during_a_pull_costs_it_nothing_unless_it_writes(
     """DuckDB numbers rows in its log: on the new file it deleted another record."""
     code = f"import duckdb, os, sys; connection = duckdb.connect({str(published.path)!r}); print(flush=True)\n"
     programs, merge_table = list[subprocess.Popen[bytes]](), merge.merge_table
-    run_id = published.one("SELECT max(run_id) FROM ops.runs")
+    run_id = published.one("SELECT arg_max(run_id, rowid) FROM ops.runs")
 
     def opened(*arguments: Any) -> ListResult:
         started = [sys.executable, "-c", f"{code}sys.stdin.read(); {end}"]
@@ -147,7 +147,7 @@ def test_a_reader_during_a_pull_costs_it_nothing_unless_it_writes(
         published.pull("orders")
     with duckdb.connect(str(published.path)) as connection:
         assert connection.execute("FROM notes").fetchall() == []
-    assert published.one("SELECT max(run_id) FROM ops.runs") == run_id
+    assert published.one("SELECT arg_max(run_id, rowid) FROM ops.runs") == run_id
 
 
 def test_a_total_that_counts_deleted_rows_is_known_to_the_next_pull(tmp_path: Path) -> None:
