@@ -21,7 +21,8 @@ from orderbridge.sources.texts import english
 def corrected_rows(corrections: Corrections, typed: Mapping[str, str]) -> dict[int, list[str]]:
     """The lines to check again, each with all its cells as they are now; none where no cell was changed.
 
-    These are the lines of which a cell was changed, and those that are wrong only beside another one.
+    These are the lines of which a cell was changed, and those that are wrong only beside another one. A line that an
+    earlier import has sent is among them only if a cell was changed.
     """
     rows: dict[int, list[str]] = {}
     is_changed = False
@@ -29,7 +30,8 @@ def corrected_rows(corrections: Corrections, typed: Mapping[str, str]) -> dict[i
         cells = [typed.get(cell.name, cell.text) for cell in one.cells]
         differs = cells != [cell.text for cell in one.cells]
         is_changed = is_changed or differs
-        if differs or one.is_of_others:
+        is_beside = one.is_of_others and one.sent is None
+        if differs or is_beside:
             rows[one.line] = cells
     return rows if is_changed else {}
 

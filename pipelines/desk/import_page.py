@@ -30,6 +30,7 @@ from orderbridge.pipelines.desk.plans import (
 )
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
+from orderbridge.pipelines.desk.sent_before import sent_before
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.import_file.asking import NO, PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
@@ -165,7 +166,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     return ImportPage(
         row=import_row(one, texts),
         progress=progress_of(one.job, texts),
-        plan=plan_page(document, texts, lines_of(corrected)),
+        plan=plan_page(document, texts, lines_of(corrected), sent_before(one)),
         questions=_questions(document, unknown, texts),
         is_answered=asks_writes_only(document) and not unknown,
         undecided=_undecided(one.state, document, texts),
@@ -223,12 +224,13 @@ def _first_file(one: DeskImport, texts: Texts) -> FirstFile | None:
     first = find_import(one.corrects)
     if first is None:
         return None
-    left = corrections_of(first.result, texts, lines_of(corrections(first)))
+    done = lines_of(corrections(first))
+    left = corrections_of(first.result, texts, done, sent_before(first))
     return FirstFile(
         row=import_row(first, texts),
         lines=one.corrected_lines,
         unsent=lines_to_confirm(first.result),
-        rejected=len(left.rows) + left.hidden,
+        rejected=left.waiting,
     )
 
 

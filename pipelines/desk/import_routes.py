@@ -58,6 +58,7 @@ from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.plans import corrections_of
 from orderbridge.pipelines.desk.progress import progress_of
+from orderbridge.pipelines.desk.sent_before import sent_before
 from orderbridge.pipelines.import_file.asking import NO, PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.reading import FileReading, read_columns
 from orderbridge.pipelines.plan.model import MAPPING_FILE
@@ -351,7 +352,8 @@ class ImportRoutes:
         """Keeps the corrected lines as an import of their own, and looks at it."""
         one = self._import(request)
         document = one.result
-        shown = corrections_of(document, self._texts, lines_of(corrections(one)))
+        done = lines_of(corrections(one))
+        shown = corrections_of(document, self._texts, done, sent_before(one))
         rows = corrected_rows(shown, named(request.state.form, "cell:"))
         if not rows or not document.get("folder"):
             return self._import_page(one, self._texts("correct.nothing"))

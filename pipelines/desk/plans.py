@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
 from orderbridge.pipelines.desk.link import Link
@@ -35,6 +37,8 @@ _ON_THE_PAGE: Final = ("again", "wait", "correct", "compare", "answer", "answer_
 """Next steps for which the page has a button or a table."""
 
 Document = Mapping[str, Any]
+Cells = frozenset[tuple[str, str]]
+"""The cells of a line, each with the name of its column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +112,27 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class SentBefore:
+    """When a rejected line was sent corrected, and the page of the import that did it."""
+
+    at: datetime
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
 class Correction:
-    """A rejected line, to be corrected; `is_of_others`: it is wrong only beside another line."""
+    """A rejected line, to be corrected.
+
+    Attributes:
+        is_of_others: it is wrong only beside another line.
+        sent: an earlier import has sent it corrected, and nothing has to be done; None: none has.
+    """
 
     line: int
     reason: str
     cells: Sequence[Cell]
     is_of_others: bool
+    sent: SentBefore | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +149,16 @@ class Corrections:
     rows: Sequence[Correction]
     order: Sequence[int]
     hidden: int
+
+    @property
+    def shown(self) -> int:
+        """Lines of the page that have to be corrected."""
+        return sum(row.sent is None for row in self.rows)
+
+    @property
+    def waiting(self) -> int:
+        """Lines that have to be corrected, here or in the workbook."""
+        return self.shown + self.hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,18 +221,21 @@ class PlanPage:
 
 
 def plan_page(
-    document: Document, texts: Texts, corrected: Collection[int] = frozenset()
+    document: Document,
+    texts: Texts,
+    corrected: Collection[int] = frozenset(),
+    sent: Mapping[Cells, SentBefore] = MappingProxyType({}),
 ) -> PlanPage:
-    """The page of what an import printed; `corrected` are lines that have a page of corrections."""
+    """The page of what an import printed; `corrected`, `sent`: see `corrections_of`."""
     changes = _part(document, "changes")
     counts = _part(changes, "counts")
     files = _part(document, "files")
     error = _part(document, "error")
     rows = _rows(changes, "changes")[:ROWS_MAX]
     notes = [*map(str, _rows(changes, "notes"))]
-    corrections = corrections_of(document, texts, corrected)
+    corrections = corrections_of(document, texts, corrected, sent)
     failing_columns = _failing_columns(document)
-    is_corrected = bool(corrected) and not corrections.rows
+    is_corrected = bool(corrected or corrections.rows) and not corrections.waiting
     agreement = _agreement(document.get("agreement"), counts)
     has_begun = agreement is not None and agreement.operations < agreement.planned
     return PlanPage(
@@ -264,17 +295,44 @@ def _folder_of(path: str) -> str:
     return str(PurePath(path).parent) if path else ""
 
 
+def rejected_cells(document: Document) -> dict[int, Mapping[str, str]]:
+    """The cells of each rejected line, by column."""
+    return {
+        row["line"]: row["cells"]
+        for reason in _rejections(document)
+        for row in reason["rows"]
+        if row.get("cells")
+    }
+
+
+def cells_key(cells: Mapping[str, str]) -> Cells:
+    """What a line is known by in another file, whose columns may be in another order."""
+    return frozenset(cells.items())
+
+
+def _rejections(document: Document) -> list[Document]:
+    """The reasons of lines that can be corrected."""
+    reasons = _rows(_part(document, "changes"), "reasons")
+    return [one for one in reasons if one["outcome"] in _CORRECTABLE]
+
+
 def corrections_of(
-    document: Document, texts: Texts, corrected: Collection[int] = frozenset()
+    document: Document,
+    texts: Texts,
+    corrected: Collection[int] = frozenset(),
+    sent: Mapping[Cells, SentBefore] = MappingProxyType({}),
 ) -> Corrections:
-    """The rejected lines with their cells, in the order of the file, but those that were `corrected` already."""
+    """The rejected lines with their cells, in the order of the file; last those that an earlier import has sent.
+
+    Args:
+        document: what an import printed.
+        texts: of the page.
+        corrected: lines that have a page of corrections; they are left out.
+        sent: lines that an earlier import has sent corrected, by their cells.
+    """
     columns = [str(one["name"]) for one in _rows(document, "columns")]
     columns_of = _columns_by_field(document)
-    reasons = [
-        one
-        for one in _rows(_part(document, "changes"), "reasons")
-        if one["outcome"] in _CORRECTABLE
-    ]
+    reasons = _rejections(document)
     found: dict[int, list[_Problem]] = {}
     further = 0
     for reason in reasons:
@@ -291,13 +349,14 @@ def corrections_of(
                     _row_words(reason, row, texts), wrong, is_of_others, row["cells"]
                 )
                 found.setdefault(row["line"], []).append(problem)
-    rows = [
-        _correction(line, problems, columns)
-        for line, problems in sorted(found.items())[:CORRECTIONS_MAX]
+    all_rows = [
+        _correction(line, problems, columns, sent.get(cells_key(problems[0].cells)))
+        for line, problems in sorted(found.items())
     ]
-    hidden = len(found) - len(rows) + further
+    rows = sorted(all_rows, key=lambda row: row.sent is not None)[:CORRECTIONS_MAX]
+    hidden = sum(row.sent is None for row in all_rows) - sum(row.sent is None for row in rows)
     is_sent = [bool(one["fields"]) for one in _rows(document, "columns")]
-    return Corrections(columns, rows, _wrong_first(rows, is_sent), hidden)
+    return Corrections(columns, rows, _wrong_first(rows, is_sent), hidden + further)
 
 
 class _Problem(NamedTuple):
@@ -342,7 +401,9 @@ def _problem_words(code: object, words: object, texts: Texts) -> str:
     return texts.without_requests(own)
 
 
-def _correction(line: int, problems: Sequence[_Problem], columns: Sequence[str]) -> Correction:
+def _correction(
+    line: int, problems: Sequence[_Problem], columns: Sequence[str], sent: SentBefore | None
+) -> Correction:
     """A line with all its problems."""
     wrong = {name for problem in problems for name in problem.columns}
     cells = problems[0].cells
@@ -350,10 +411,11 @@ def _correction(line: int, problems: Sequence[_Problem], columns: Sequence[str])
         line=line,
         reason=" · ".join(dict.fromkeys(problem.words for problem in problems)),
         cells=[
-            Cell(f"cell:{line}:{at}", cells.get(name, ""), name, name in wrong)
+            Cell(f"cell:{line}:{at}", cells.get(name, ""), name, name in wrong and sent is None)
             for at, name in enumerate(columns)
         ],
         is_of_others=all(problem.is_of_others for problem in problems),
+        sent=sent,
     )
 
 

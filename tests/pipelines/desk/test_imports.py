@@ -137,6 +137,19 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     assert workbook.content.startswith(b"PK")
     assert "attachment" in workbook.headers["content-disposition"]
 
+    # the same file again: what was sent corrected is not asked for once more
+    again = drop(desk, CUSTOMERS)
+    page = seen_at_its_end(desk, again)
+    assert "One line to correct" in page
+    assert re.search(f'<td class="n">7</td>.*{correction}">corrected and sent on ', page)
+    assert not re.search('<td class="n">8</td>.*corrected and sent on ', page)
+    fixed = desk.post(f"{again}/correct", **{"cell:8:3": "mal@example.com"})
+    correction = fixed.headers["location"].removeprefix(desk.base)
+    send(desk, correction, seen_at_its_end(desk, correction))
+    page = seen_at_its_end(desk, drop(desk, CUSTOMERS))
+    assert "2 lines that you have corrected and sent before" in page
+    assert "What to do now" not in page
+
 
 def test_the_other_line_of_a_pair_goes_along_with_the_corrected_one(desk: Browser) -> None:
     pair = "Código;Nombre;Apellidos;Correo\r\n070001;Ana;Peña;ana@example.com\r\n"

@@ -1,0 +1,58 @@
+"""Rejected lines that were corrected and sent before: their file, or one that repeats them, is dropped again.
+
+In: the imports of the desk, and the results of their plans. Out: when a line was sent, by its cells, which next month's
+file has at another line. Only what a push has confirmed counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orderbridge.pipelines.desk.imports import DeskImport, find_import, imports
+from orderbridge.pipelines.desk.plans import Cells, SentBefore, cells_key, rejected_cells
+from orderbridge.pipelines.plan.model import RESULTS_FOLDER
+from orderbridge.pipelines.push.results import RESULT_COLUMNS
+from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.formulas import people_rows
+
+
+def sent_before(one: DeskImport) -> Mapping[Cells, SentBefore]:
+    """The lines that an import rejects again, by their cells as they are in its file."""
+    wanted = {cells_key(cells) for cells in rejected_cells(one.result).values()}
+    found: dict[Cells, SentBefore] = {}
+    if not wanted:
+        return found
+    for correction in imports():
+        if correction.is_correction and correction.kind == one.kind:
+            found = {**_sent_lines(correction), **found}  # the newest one counts
+    return {cells: sent for cells, sent in found.items() if cells in wanted}
+
+
+def _sent_lines(correction: DeskImport) -> dict[Cells, SentBefore]:
+    """The lines that a correction has sent, by their cells in the file that was corrected."""
+    first = find_import(correction.root)
+    confirmed = _confirmed_lines(correction)
+    if first is None or not confirmed:
+        return {}
+    at = datetime.fromtimestamp(correction.job.written_at, UTC)
+    sent = SentBefore(at, f"/import/{correction.name}")
+    return {
+        cells_key(cells): sent
+        for line, cells in rejected_cells(first.result).items()
+        if line in confirmed
+    }
+
+
+def _confirmed_lines(correction: DeskImport) -> set[int]:
+    """The lines of a correction that its push has confirmed; none where its plan is gone or was changed."""
+    folder = correction.result.get("folder")
+    if not folder:
+        return set()
+    path = Path(folder) / RESULTS_FOLDER / "confirmed.csv"
+    with suppress(UsageError, OSError):
+        rows = people_rows(path, RESULT_COLUMNS)
+        return {int(row["line"]) for row in rows if row["outcome"] == "confirmed"}
+    return set()
