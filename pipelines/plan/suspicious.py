@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Set
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 import pyarrow as pa
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from orderbridge.pipelines.mapping.cells import ADDRESS, IMPOSSIBLE_ADDRESS
 from orderbridge.pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
 from orderbridge.sources.texts import english
-from orderbridge.transforms.values.tax_numbers import tax_number_problem
+from orderbridge.transforms.values.tax_numbers import Problem, tax_number_problem
 
 _Check = Callable[[pa.Array], pa.Array]
 
@@ -136,7 +136,7 @@ class SuspiciousValues:
                     self.count(name, code, lines.filter(check(texts)))
             if name == "documents":
                 codes = self._tax_number_problems(texts)
-                for code in ("tax_number", "tax_number_form"):
+                for code in get_args(Problem):
                     self.count(name, code, lines.filter(pc.equal(codes, code)))
         if {"firstName", "lastName", "documents"}.issubset(table.column_names):
             self._add_nameless(table, lines)

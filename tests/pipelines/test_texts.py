@@ -39,6 +39,7 @@ from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.sources.texts import LANGUAGES, Texts, catalogue, english
 from orderbridge.sources.words import VERDICTS
 from orderbridge.transforms.rules import RULES
+from orderbridge.transforms.values.tax_numbers import Problem
 
 CHECKOUT = Path(__file__).parents[2]
 SPANISH = Texts("es")
@@ -55,7 +56,7 @@ REJECTS = {
 SUSPICIOUS = {
     *_patterns(),
     *(code for checks in _CHECKS.values() for code, _ in checks),
-    *("tax_number", "tax_number_form", "nameless", "only_fiscal_name"),
+    *(*get_args(Problem), "nameless", "only_fiscal_name"),
     *("zero_id", "decimals", "merged", "nearly_known", "nearly_repeated", "moved", "lookup_moved"),
     *("was_there", "not_listed", "code_missing"),
 }

@@ -913,6 +913,8 @@ DAMAGED: list[tuple[str, str, list[Any], list[Any]]] = [
       [{"number": "4711"}], [{"number": "Esther 1"}], None]),
     ("documents", "tax_number_form", [[{"number": "5012345X9"}], [{"number": "4711"}, {"number": "B-5837843-K-1"}]],
      [[{"number": "X1234567L"}], [{"number": "desconoci"}], [{"number": "52998224725"}], None]),
+    ("documents", "tax_number_length", [[{"number": "B5837843"}], [{"number": "1234.5678"}], [{"number": "B-58378431-9"}]],
+     [[{"number": "B58378431"}], [{"number": "B4711"}], [{"number": "123456789012345"}], [{"number": "ABC12345"}], None]),
     ("phone", "no_digits", ["France", "–"], ["+34 600 112", "٠١٢٣٤٥"]),
     ("phone", "few_digits", ["987-65-AB", "France 12", "٠١"], ["987-654", "France 112 112"]),
     ("price", "not_positive", [0, -1.5], [0.01, None]),
