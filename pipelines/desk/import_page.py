@@ -21,6 +21,7 @@ from orderbridge.pipelines.desk.imports import (
     lines_of,
 )
 from orderbridge.pipelines.desk.link import Link
+from orderbridge.pipelines.desk.password_files import PasswordFile, password_files
 from orderbridge.pipelines.desk.plans import (
     Document,
     PlanPage,
@@ -115,6 +116,7 @@ class ImportPage:
     is_answered: bool
     undecided: Sequence[Asked]
     passwords: Asked | None
+    password_files: Sequence[PasswordFile]
     other_kind: KindName | None
     corrections: Sequence[CorrectedLines]
     first: FirstFile | None
@@ -172,6 +174,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         undecided=_undecided(one.state, document, texts),
         other_kind=_other_kind(one, [str(column["name"]) for column in columns]),
         passwords=_passwords(document, texts) if one.is_removable else None,
+        password_files=password_files(one),
         corrections=[_corrected_lines(each, texts) for each in corrected],
         first=_first_file(one, texts),
         shown=shown_plan(document),

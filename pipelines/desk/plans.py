@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
@@ -192,7 +191,6 @@ class PlanPage:
         read_as: how the numbers of columns are read, which is nothing to worry about.
         has_begun: some of its requests have ended before: the counts are of requests then, beside lines not sent.
         failing_columns: for which every line is rejected; empty: there are none.
-        passwords: the folder of the file with the new ones; empty: there are none.
         is_error_known: the error is about the file itself, and in the language of the page.
     """
 
@@ -214,7 +212,6 @@ class PlanPage:
     results: Sequence[Count]
     verified: Sequence[Count]
     is_unverified: bool
-    passwords: str
     workbook: str
     error: Sequence[str]
     is_error_known: bool
@@ -257,7 +254,6 @@ def plan_page(
         results=_counts(_results(_part(document, "push")), texts),
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
         is_unverified=_is_unverified(document),
-        passwords=_folder_of(_path(files, "passwords")),
         workbook=_path(files, "workbook"),
         error=[str(error[key]) for key in ("message", "hint") if error.get(key)],
         is_error_known=recognised(str(error.get("message")), ("file_error",)) is not None,
@@ -289,10 +285,6 @@ def _rows(document: Document, name: str) -> Sequence[Any]:
 
 def _path(files: Document, name: str) -> str:
     return str(files.get(name) or "")
-
-
-def _folder_of(path: str) -> str:
-    return str(PurePath(path).parent) if path else ""
 
 
 def rejected_cells(document: Document) -> dict[int, Mapping[str, str]]:

@@ -182,6 +182,18 @@ def test_passwords_are_in_the_file_that_the_page_names_and_on_no_page(
     ):
         assert not [one for one in passwords if one in shown]
 
+    # lines that are corrected have a file of their own, and each page names both
+    fixed = desk.post(f"{path}/correct", **{"cell:7:3": "sin@example.com"})
+    correction = fixed.headers["location"].removeprefix(desk.base)
+    page = send(desk, correction, seen_at_its_end(desk, correction))
+    for shown in (page, desk.get(path).text):
+        assert "They are in 2 files passwords.csv" in shown
+        assert re.search(f"5 customers · lines of the file that were right .*{found[1]}<", shown)
+        assert re.search("One customer · line 7 ", shown)
+    file.unlink()
+    assert "Delete the file once" in desk.get(path).text
+    assert found[1] not in desk.get(path).text
+
 
 def test_how_customers_get_their_passwords_is_shown_changed_and_kept(
     desk: Browser, project: Bridge
