@@ -1,4 +1,4 @@
-"""Tax numbers that are perhaps mistyped: check digits are wrong, a digit is missing, or letters are where none has them.
+"""Tax numbers that are perhaps mistyped: wrong check digits, a digit that is missing, letters where none has them.
 
 In: numbers as people write them, and the country of the shop. Out: what is wrong with a number. One of a length that
 another document has, or that begins with two letters as passports do, is that document: nothing is wrong with it.
@@ -26,8 +26,8 @@ _LENGTHS: Final = {
     "pe": (8, 9, 11, 12),
     "pt": (8, 9, 12),
 }
-"""Characters of the tax numbers of a country, and of its other documents, such as the 8 digits of a DNI beside the 11 of
-a RUC. Of other countries a length says nothing."""
+"""Characters of the tax numbers of a country, and of its other documents, such as the 8 digits of a DNI beside the 11
+of a RUC. Of other countries a length says nothing."""
 _SEPARATORS: Final = str.maketrans("", "", " ./-\u00a0")
 
 
