@@ -64,9 +64,6 @@ _DAMAGED: Final = (
 )  # fmt: skip
 """What reading a damaged archive raises."""
 _DEFAULT: Final = CellRules()
-CORRECTIONS_SHEETS: Final = everywhere("sheet.corrections")
-"""The names of the sheet of rejected rows in a `result.xlsx`: it is read whatever the options, which are those of the
-first file."""
 HASHES_SHEET: Final = "check"
 """A hidden sheet that each `result.xlsx` has."""
 
@@ -74,9 +71,10 @@ HASHES_SHEET: Final = "check"
 def corrections_sheet(names: Collection[str]) -> str | None:
     """The sheet of rejected rows among the sheets of a workbook; None if it is no `result.xlsx`.
 
-    A name in another language than English could be a person's own, and counts beside the hidden sheet only.
+    It is read whatever the options, which are those of the first file. A name in another language than English could be
+    a person's own, and counts beside the hidden sheet only.
     """
-    english, *others = CORRECTIONS_SHEETS
+    english, *others = everywhere("sheet.corrections")
     if english in names:
         return english
     found = [name for name in others if name in names and HASHES_SHEET in names]
