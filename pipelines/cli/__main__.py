@@ -1,6 +1,6 @@
 """The entry point of the command `orderbridge`, also `python -m orderbridge.pipelines.cli`.
 
-Ctrl-C ends the process at once while the commands are imported, which takes 0.2 s and would print a traceback.
+Ctrl-C ends the process at once while the command line is imported, which takes 0.1 s and would print a traceback.
 """
 
 from __future__ import annotations

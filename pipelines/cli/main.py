@@ -7,7 +7,9 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Iterator, Mapping
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -22,35 +24,46 @@ from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError, bug_report
 
 COMMAND_GROUPS: Final = {
-    "Every week": ("init", "run", "status", "import_file", "questions", "answer", "desk", "report"),
+    "Every week": ("init", "run", "status", "import", "questions", "answer", "desk", "report"),
     "Steps of run and import": ("pull", "reconcile", "plan", "push", "verify"),
     "Files": ("preview", "template", "export"),
     "Trouble and trying": ("check", "settle", "diff", "demo", "sandbox"),
     "For other systems": ("views",),
     "Replaced by questions and answer, kept for one version": ("accept", "review", "schema"),
 }
-"""Headings of `orderbridge --help`, each with its commands. A command is a module of this package that holds it."""
+"""Headings of `orderbridge --help`, each with its commands. A command is in the module of its name."""
+_MODULES: Final = {"import": "import_file"}
+"""Modules of other names: Python reserves these."""
 _IS_WINDOWS: Final = os.name == "nt"
 _GC_THRESHOLD: Final = 20_000
 """Objects between two collections. With Python's 700, collections take a tenth of the CPU of a small pull: a million
 objects of imported modules are searched again and again, and none of them is ever garbage."""
 
 
+class _Commands(Mapping[str, click.Command]):
+    """All commands by name. A module is imported when its command is looked up, so that a run imports one of them."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in iter(self):
+            raise KeyError(name)
+        module = import_module(f"orderbridge.pipelines.cli.{_MODULES.get(name, name)}")
+        command: click.Command = module.command
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(COMMAND_GROUPS.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, COMMAND_GROUPS.values()))
+
+
 class _GroupedCommands(click.Group):
     """Lists the commands under the headings of COMMAND_GROUPS, in that order."""
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        for heading, modules in COMMAND_GROUPS.items():
-            commands = [_command_of(module) for module in modules]
+        for heading, names in COMMAND_GROUPS.items():
             with formatter.section(heading):
-                formatter.write_dl(
-                    [(command.name or "", _summary(command)) for command in commands]
-                )
-
-
-def _command_of(module: str) -> click.Command:
-    command: click.Command = import_module(f"orderbridge.pipelines.cli.{module}").command
-    return command
+                formatter.write_dl([(name, _summary(self.commands[name])) for name in names])
 
 
 def _summary(command: click.Command) -> str:
@@ -72,6 +85,7 @@ def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> 
 
 @click.group(
     cls=_GroupedCommands,
+    commands=_Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\b\nExit codes:\n"
     + "\n".join(f"  {code.label:<20}{code.meaning}" for code in ExitCode),
@@ -122,11 +136,6 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
         from orderbridge.sources.settings import set_project
 
         set_project(project)
-
-
-for _modules in COMMAND_GROUPS.values():
-    for _module in _modules:
-        orderbridge.add_command(_command_of(_module))
 
 
 def _invoke() -> int:
