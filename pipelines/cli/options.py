@@ -17,6 +17,8 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS
 
 F = TypeVar("F", bound=Callable[..., Any])
+_MINUTES_MAX: Final = 525_600
+"""A year. Times that many minutes from now are dates still."""
 _DECLARED: Final = tomllib.loads(
     resources.files("orderbridge.pipelines.cli").joinpath("options.toml").read_text("utf-8")
 )
@@ -87,7 +89,11 @@ def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -
 
 
 def _seconds(_: click.Context, __: click.Parameter, minutes: float | None) -> float | None:
-    return None if minutes is None else minutes * 60
+    if minutes is None:
+        return None
+    if not minutes <= _MINUTES_MAX:  # nor if it is `nan`, which a range lets through
+        raise click.BadParameter(f"{minutes:g} is not a number of minutes up to {_MINUTES_MAX:,}")
+    return minutes * 60
 
 
 def _use_style(_: click.Context, __: click.Parameter, style: Style | bool) -> None:

@@ -82,6 +82,8 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
         ("pull coupons", f"'coupons' is not one of {', '.join(map(repr, LISTS))}"),
         ("pull --refresh coupons__lines", f"'coupons' is not one of {', '.join(LISTS)}"),
         ("status --max-age nan", "not a number of hours"),
+        ("settle --settle nan", "nan is not a number of minutes"),
+        ("push file --settle inf", "inf is not a number of minutes"),
         ("settle a --landed 1-x", "'1-x' is not the number of an operation"),
         ("settle a --landed 1,24-20", "'24-20' ends before it begins: write 20-24"),
         ("settle --landed 1", "an answer needs its plan"),
