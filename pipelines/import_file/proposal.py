@@ -46,6 +46,7 @@ def _with_known_price_lists(
 ) -> ColumnMapping:
     """The proposal without columns of price lists, and guesses of such, that are not known from the platform."""
     claimed = [name for name, one in proposed.columns.items() if one.field == _PRICE_LIST]
+    claimed += proposed.contested.get(_PRICE_LIST, ())
     guessed = [name for name, path in proposed.guesses.items() if path == _PRICE_LIST]
     unknown = [name for name in (*claimed, *guessed) if not _is_known(name, samples[name])]
     unchecked = tuple(name for name in claimed if name in unknown)

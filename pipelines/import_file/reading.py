@@ -141,10 +141,11 @@ def read_columns(
         path = None
         kept = None
     cells = sample(table)
-    proposed = propose_columns(own_columns(table), kind, cells)
-    mapping = kept or with_kept_columns(proposed, before)
-    mapping = with_answers(mapping, interview.columns)
-    if kept is None:
+    if kept is not None:
+        mapping = with_answers(kept, interview.columns)
+    else:
+        proposed = propose_columns(own_columns(table), kind, cells)
+        mapping = with_answers(with_kept_columns(proposed, before), interview.columns)
         mapping = with_agreed_lookup(file, table, mapping, lookups, interview)
     return FileReading(
         import_id=interview.begun.id,

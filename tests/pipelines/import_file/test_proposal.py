@@ -9,7 +9,13 @@ import pytest
 
 from orderbridge.pipelines.import_file import proposal
 from orderbridge.pipelines.import_file.asking import Ask, Interview, nobody
-from orderbridge.pipelines.import_file.mappings import DETECTED, column_questions, new_mapping
+from orderbridge.pipelines.import_file.mappings import (
+    DETECTED,
+    column_questions,
+    keep_mapping,
+    new_mapping,
+)
+from orderbridge.pipelines.import_file.reading import read_columns
 from orderbridge.pipelines.mapping import Mapping
 from orderbridge.sources.errors import UsageError
 
@@ -24,6 +30,8 @@ CASES = [
     ("customers", {"priceListId": CODES}, {"priceListId": "priceListId"}, {}),
     ("customers", {"Tarifa 2": CODES, "Tarifa 3": LISTS}, {},
      {"Tarifa 2": None, "Tarifa 3": "priceListId"}),
+    ("customers", {"Tarifa": CODES, "Lista de precios": LISTS}, {},
+     {"Tarifa": None, "Lista de precios": "priceListId"}),
     ("variants", {"Tarifa 1": PRICES, "Tarifa 2": PRICES, "Peso": PRICES}, {"Peso": "weight"},
      {"Tarifa 1": "price", "Tarifa 2": "price"}),
     ("variants", {"Tarifa 1": PRICES, "Tarifa 2": [""]}, {"Tarifa 1": "price"}, {"Tarifa 2": None}),
@@ -50,7 +58,11 @@ def test_a_price_list_that_is_not_known_and_one_of_several_prices_are_asked(
 def test_nothing_is_sent_while_a_price_list_is_not_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "warehouse.duckdb"))
+    monkeypatch.setenv("SOURCES__LEGACY__BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("SOURCES__LEGACY__API_KEY", "key")
+    monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "sandbox")
     file = tmp_path / "clientes.csv"
     file.write_text("Código;Nombre;Correo;Tarifa\nC1;Ana;ana@example.com;1\n", "utf-8")
     columns = ("Código", "Nombre", "Correo", "Tarifa")
@@ -64,3 +76,7 @@ def test_nothing_is_sent_while_a_price_list_is_not_answered(
     answered = asked(lambda _: {"column/Tarifa": "priceListId"})
     assert answered is not None
     assert answered.columns["Tarifa"].answered, "no later run asks again"
+    keep_mapping(answered)
+    (tmp_path / "warehouse.duckdb").write_text("damaged", "ascii")
+    kept = read_columns("customers", file)
+    assert kept.columns[-1].fields == ("priceListId",), "what is kept needs no warehouse"
