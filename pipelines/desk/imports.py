@@ -51,6 +51,8 @@ State = Literal[
 sent; the others are those of its result."""
 _NAME: Final = re.compile(r"[a-z]+-[0-9]{8}-[0-9]{6}(-[0-9]+)?(\.[0-9]+)?")
 _DONE: Final = ("sent", "nothing")
+_PASSING: Final = (ExitCode.PLATFORM, ExitCode.LOCKED)
+"""Exit codes of a failure that may be over when the file is checked again."""
 _AGREEMENT: Final = "--confirm"
 """The option of a command that may send."""
 _OPTIONS: Final = "options.json"
@@ -200,6 +202,12 @@ class DeskImport:
         return self.result.get("push") is None and error.get("exit_code") == ExitCode.LOCKED
 
     @property
+    def may_succeed_now(self) -> bool:
+        """Whether the last command failed because the platform was away, or because another one was running."""
+        error = self.result.get("error") or {}
+        return error.get("exit_code") in _PASSING
+
+    @property
     def is_removable(self) -> bool:
         """Whether nothing was sent, so that the file can be forgotten."""
         return not self.job.is_running and not self._may_have_sent
@@ -332,7 +340,7 @@ def import_of_plan(folder: Path) -> DeskImport | None:
     except (OSError, msgspec.DecodeError):
         return None
     file = find_root() / planned.input.path
-    one = find_import(file.parents[1].name)
+    one = find_import(file.parent.parent.name)  # the root has itself as its parent
     return one if one is not None and one.file.absolute() == file.absolute() else None
 
 
@@ -417,6 +425,7 @@ def import_row(one: DeskImport, texts: Texts) -> ImportRow:
     """An import for a page."""
     state = one.state
     kind = texts(f"kind.{one.kind}")
+    has_ended = state in _DONE or (state == "failed" and not one.may_succeed_now)
     return ImportRow(
         name=one.name,
         file=one.title,
@@ -426,7 +435,7 @@ def import_row(one: DeskImport, texts: Texts) -> ImportRow:
         at=one.added_at,
         href=f"/import/{one.name}",
         is_done=state in _DONE,
-        waits=state not in ("running", "failed", *_DONE),
+        waits=state != "running" and not has_ended,
     )
 
 

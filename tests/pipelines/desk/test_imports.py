@@ -262,6 +262,8 @@ def test_an_import_waits_while_another_one_is_sent_and_can_still_be_forgotten(
     own = "Código;Nombre;Apellidos;Correo;Contraseña\r\n080000;Ana;Peña;a@example.com;Clave-080000\r\n"
     other = drop(desk, own.encode(), "otros.csv")
     assert "Send one line" in seen_at_its_end(desk, other)
+    columns = desk.get(f"{other}?step=columns").text
+    assert ("they may be passwords" in columns, "Clave-080000" in columns) == (True, False)
     with ledger_lock(ledger_path()):
         assert "being sent from a terminal" in desk.get(path).text
         refused = desk.post(f"{path}/send", shown=hidden(page, "shown"))
@@ -295,6 +297,12 @@ def test_an_import_waits_while_another_one_is_sent_and_can_still_be_forgotten(
     page = desk.get(other).text
     assert "The file was not checked: another one was" in page
     assert "holds the lock" not in page
+    goes_on = "Go on with otros.csv"
+    assert goes_on in desk.get("/").text
+    job.result.write_text(json.dumps({"state": "failed", "error": {**locked, "exit_code": 4}}))
+    assert goes_on in desk.get("/").text, "the platform was away"
+    job.result.write_text(json.dumps({"state": "failed", "error": {**locked, "exit_code": 2}}))
+    assert goes_on not in desk.get("/").text, "the file would fail again"
 
 
 def test_a_column_that_fits_no_field_is_asked_and_can_be_changed_later(desk: Browser) -> None:

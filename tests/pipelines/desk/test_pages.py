@@ -738,3 +738,8 @@ def test_nights_are_in_the_order_in_which_they_ended() -> None:
     failed = {"command": "pull", "exit_code": 4, "message": "", "failed_at": ends[31].isoformat()}
     rows = nights(Status("w.duckdb", runs=runs, failed_runs=[failed]), Texts("en"))
     assert [row.at for row in rows] == [ends[53], ends[31], ends[7]]
+
+
+def test_a_plan_of_a_file_in_the_root_of_the_disk_is_of_no_import_here(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text('{"input": {"path": "/clientes.csv"}}', "ascii")
+    assert imports.import_of_plan(tmp_path) is None
