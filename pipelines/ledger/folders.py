@@ -27,7 +27,7 @@ def locate(root: Path, plan_id: str, folder: str) -> str:
     has the plan at the end of that path.
     """
     path = Path(folder)
-    if path.is_relative_to(root) and path.is_dir():
+    if path.is_relative_to(root) and _plan_in(path) == plan_id:
         return folder
     for first in range(1, len(path.parts)):
         place = root.joinpath(*path.parts[first:])

@@ -422,10 +422,12 @@ class Ledger(AbstractContextManager["Ledger"]):
     def overtaken(self, plan_id: str) -> int:
         """Number of a plan's operations that were not sent, and that a newer plan has confirmed since.
 
-        Of an update it is each of its fields, of a create its record.
+        Of an update it is each of its fields, of a create its record. Of the newest plan, which may be on its way and
+        is asked about every few seconds then, nothing is looked at.
         """
         (count,) = self.connection.execute(
             "SELECT count(*) FROM plans p JOIN operations o USING (plan) WHERE p.plan_id = ? AND o.state = 'planned'"
+            " AND p.plan < (SELECT max(plan) FROM plans)"
             f" AND iif(o.fields <> '', NOT EXISTS (SELECT 1 FROM {FIELDS} f LEFT JOIN confirmed c"
             " ON (c.host, c.path, c.field) = (p.host, o.path, f.value) AND c.value <> '' AND c.plan_id <> p.plan_id"
             " AND c.confirmed_in > p.recorded_in WHERE c.host IS NULL), EXISTS (SELECT 1 FROM claims mine"

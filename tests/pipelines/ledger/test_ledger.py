@@ -636,3 +636,24 @@ def test_the_time_goes_on_in_the_file_and_people_are_reported_wall_time(tmp_path
             assert ledger.clock.wall_time(1e6 + 1000.0) == reading.wall + 1e6 + 1000.0 - now
             with ledger.transaction():
                 pass
+
+
+def test_a_commit_that_fails_leaves_the_ledger_the_newest(ledger: Ledger) -> None:
+    ledger.accept()
+    ledger.connection.execute("PRAGMA foreign_keys = ON")
+    ledger.connection.execute("PRAGMA defer_foreign_keys = ON")
+    of_no_plan = "INSERT INTO settling VALUES (99, 0.0)"  # which COMMIT refuses
+    with pytest.raises(sqlite3.IntegrityError), ledger.transaction() as connection:
+        connection.execute(of_no_plan)
+    ledger.check_newest()
+
+
+def test_the_folder_of_a_plan_that_cannot_be_looked_into_is_shown_as_recorded(
+    ledger: Ledger, record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    record(customer(1))
+    folder = str(tmp_path / ("long" * 100))
+    ledger.connection.execute("UPDATE plans SET folder = ?", [folder])
+    with Ledger.open(tmp_path / "ledger.sqlite") as opened:
+        assert [plan.folder for plan in opened.open_plans()] == [folder]
