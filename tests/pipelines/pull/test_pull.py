@@ -255,6 +255,8 @@ def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge
     assert fresh.rows(kinds, '["number"]') == [("decimal", "bigint")]
     assert fresh.rows(kinds, '["later"]') == [("text", None)], "its first values are no other kind"
     seen = fresh.rows("SELECT id, _first_seen_at, _missing_since FROM raw.orders ORDER BY 1")
+    fresh.pull("orders", refresh=("promotions",))
+    assert fresh.rows(kinds, '["number"]') == [("decimal", "bigint")], "another list is refreshed"
     read = fresh.pull(refresh=("orders",), tail=True)
     assert [(walked.resource, walked.verdict) for walked in read.lists] == [("orders", "complete")]
     assert fresh.one(KIND, "number") == "BIGINT", (

@@ -379,14 +379,23 @@ def test_zeros_in_front_are_no_question_of_codes_with_two_prefixes() -> None:
 
 def test_a_pair_shows_what_agrees_and_what_differs_and_its_weight() -> None:
     known = {"erp_code": "A1", "email": "b@x", "full_name": "Ana García Ruiz", **PERSON}
+    named = {"erp_code": "A3", **OTHER, "phone": None}
     lines = erp(
-        {"erp_code": "A1", "email": "a@x", **PERSON}, {"erp_code": "A2", "phone": PERSON["phone"]}
+        {"erp_code": "A1", "email": "a@x", **PERSON},
+        {"erp_code": "A2", "phone": PERSON["phone"]},
+        named | FIRM,
     )
-    result = match(lines, customers(known, {"erp_code": "A2", "phone": " "}))
+    result = match(
+        lines,
+        customers(known, {"erp_code": "A2", "phone": " "}, named),
+        documents({"customer_id": "3", "is_default": True, **FIRM}),
+    )
     assert values(result.pairs) == [
         (2, "A1", "1", "matched", "erp_code", 10 - 2 + 5 + 3, "erp_code, first_name, last_name, phone", "email",
          "email: a@x / b@x", "code A1"),
         (3, "A2", "2", "matched", "erp_code", 10, "erp_code", "", None, "code A2"),
+        (4, "A3", "3", "matched", "erp_code", 10 + 5 + 3, "erp_code, first_name, last_name, fiscal_name", "", None,
+         "code A3"),
     ]  # fmt: skip
 
 
