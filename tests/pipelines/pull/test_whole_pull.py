@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
-from collections.abc import Sequence
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any
 
 import pytest
 
 from tests.pipelines.pull.pull_truth import TRUTH
 from tests.pipelines.pull.pull_world import Row, nights, play
 from tests.pipelines.pull.read_truth import Pulls
+from tests.pipelines.same_rows import check_same_rows, constant_columns
 
 NOT_COMPARED = {
     "ops.coverage": {"evidence"},
@@ -33,23 +28,6 @@ CONSTANT = {
 @pytest.fixture(scope="module")
 def pulls(tmp_path_factory: pytest.TempPathFactory) -> Pulls:
     return tuple(play(tmp_path_factory.mktemp("pulls"), [*nights(1)]))
-
-
-def comparable(value: Any) -> Any:
-    """JSON text is what it says, numbers are by their value, times are instants."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        value = json.loads(value)
-    if isinstance(value, dict | list):
-        return json.dumps(value, sort_keys=True)
-    if isinstance(value, float | Decimal | int) and not isinstance(value, bool):
-        return Decimal(str(value)).normalize() + 0
-    if isinstance(value, datetime):
-        return value.timestamp()
-    return value.isoformat() if isinstance(value, date) else value
-
-
-def counted(names: Sequence[str], rows: Sequence[Row]) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(comparable(row.get(name)) for name in names) for row in rows)
 
 
 @pytest.mark.parametrize("name", TRUTH)
@@ -85,12 +63,9 @@ def adjusted(name: str, rows: list[Row], wanted: list[Row]) -> list[Row]:
 
 @pytest.mark.parametrize("name", TRUTH)
 def test_no_column_of_a_table_is_constant(pulls: Pulls, name: str) -> None:
-    """What is the same in all rows tells no maximum from a minimum, and no condition from none."""
     upto = [pulls[:number] for number in range(1, len(pulls) + 1)]
     rows = [row for one in upto for row in TRUTH[name](one)]
-    columns = {column for row in rows for column in row}
-    constant = {one for one in columns if len({comparable(row.get(one)) for row in rows}) < 2}
-    assert constant == CONSTANT.get(name, set())
+    assert constant_columns(rows) == CONSTANT.get(name, set())
 
 
 def _counted(row: Row, wanted: Row | None) -> Row:
@@ -107,18 +82,5 @@ def _counted(row: Row, wanted: Row | None) -> Row:
 def compare(name: str, pulls: Pulls) -> None:
     wanted = TRUTH[name](pulls)
     rows = adjusted(name, pulls[-1].tables[name], wanted)
-    columns = sorted(
-        {column for row in (*rows, *wanted) for column in row} - NOT_COMPARED.get(name, set())
-    )
-    if counted(columns, rows) == counted(columns, wanted):
-        return
-    by_column = {
-        one: (
-            counted([one], rows) - counted([one], wanted),
-            counted([one], wanted) - counted([one], rows),
-        )
-        for one in columns
-        if counted([one], rows) != counted([one], wanted)
-    }
-    assert by_column == {}, len(pulls)
-    pytest.fail(f"pull {len(pulls)}: each column has these values, in other rows")
+    columns = {column for row in (*rows, *wanted) for column in row}
+    check_same_rows(rows, wanted, columns - NOT_COMPARED.get(name, set()), f"pull {len(pulls)}")

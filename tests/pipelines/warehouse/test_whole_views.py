@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
-from decimal import Decimal
-from typing import Any
 
 import duckdb
 import pytest
@@ -17,6 +13,7 @@ from orderbridge.pipelines.warehouse.bi.views import VIEWS
 from orderbridge.pipelines.warehouse.ops import RECONCILED_READS
 from orderbridge.sources.settings import ReconcileSettings
 from orderbridge.transforms.values.dates import DateContext
+from tests.pipelines.same_rows import check_same_rows, constant_columns
 from tests.pipelines.warehouse.view_truth import TRUTH, customer_orders
 from tests.pipelines.warehouse.world import AS_OF, RECONCILED_UP_TO, World
 
@@ -50,17 +47,6 @@ def told(
         yield world, build
 
 
-def comparable(value: Any) -> Any:
-    """Numbers by their value; times as instants."""
-    if isinstance(value, float | Decimal):
-        return round(Decimal(value), 4)
-    return value.timestamp() if isinstance(value, datetime) else value
-
-
-def counted(names: list[str], rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(comparable(row[name]) for name in names) for row in rows)
-
-
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_has_the_rows_that_plain_python_finds(
     told: tuple[World, duckdb.DuckDBPyConnection], name: str
@@ -71,13 +57,7 @@ def test_a_view_has_the_rows_that_plain_python_finds(
     rows = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
     expected = TRUTH[name](world)
     assert {*columns} == {*expected[0]}
-    by_column = {
-        one: counted([one], rows) - counted([one], expected)
-        for one in columns
-        if counted([one], rows) != counted([one], expected)
-    }
-    assert by_column == {}
-    assert counted(columns, rows) == counted(columns, expected)
+    check_same_rows(rows, expected, columns)
 
 
 @pytest.mark.parametrize("reasons", [{}, {"ordered_at": "no date"}, {"total": "no total"}])
@@ -93,24 +73,11 @@ def test_what_customers_ordered_is_what_plain_python_counts(
     build.rollback()
     expected = customer_orders(world, reasons.get("ordered_at"), reasons.get("total"))
     assert {*columns} == {*expected[0]}
-    wanted = {row["customer_id"]: row for row in expected}
-    differing = {
-        (row["customer_id"], name): (
-            comparable(row[name]),
-            comparable(wanted[row["customer_id"]][name]),
-        )
-        for row in rows
-        for name in columns
-        if comparable(row[name]) != comparable(wanted[row["customer_id"]][name])
-    }
-    assert differing == {}
-    assert len(rows) == len(expected)
+    check_same_rows(rows, expected, columns)
 
 
 @pytest.mark.parametrize("name", sorted({*VIEWS} - SINGLE))
 def test_no_column_of_the_world_is_constant(name: str) -> None:
-    """What is the same in all rows tells no maximum from a minimum, and no condition from none."""
     rows = [row for world in WORLDS.values() for row in TRUTH[name](world)]
     assert len(rows) > 3
-    constant = [column for column in rows[0] if len({comparable(row[column]) for row in rows}) < 2]
-    assert constant == []
+    assert constant_columns(rows) == set()
