@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -206,9 +206,7 @@ def _add_status(page: Home, status: Status, texts: Texts) -> None:
     page.nights = nights(status, texts)
     page.news = [_news(one, texts) for one in status.new_findings]
     page.news += [NewsRow(one.text) for one in status.schema_changes]
-    page.unknown = [
-        _unknown_row(plan, texts) for plan in status.open_plans if not _is_being_sent(plan)
-    ]
+    page.unknown = [_unknown_row(plan, texts) for plan in _not_being_sent(status.open_plans)]
     page.running = status.running
 
 
@@ -308,12 +306,14 @@ def _time(text: object) -> datetime | str:
         return ""
 
 
-def _is_being_sent(plan: OpenPlan) -> bool:
-    """Whether a command sends the plan now: a request without an answer is on its way then, and not unknown."""
-    own = import_of_plan(Path(plan.folder))
-    if own is not None:
-        return own.is_sending
-    return "in_flight" in plan.states and lock_holder(ledger_lock_file(ledger_path()))[1]
+def _not_being_sent(plans: Sequence[OpenPlan]) -> Iterator[OpenPlan]:
+    """The plans that no command sends now: of one that is sent, a request without an answer is not unknown."""
+    is_locked = lock_holder(ledger_lock_file(ledger_path()))[1]
+    for plan in plans:
+        own = import_of_plan(Path(plan.folder))
+        is_sent = own.is_sending if own is not None else is_locked and "in_flight" in plan.states
+        if not is_sent:
+            yield plan
 
 
 def _unknown_row(plan: OpenPlan, texts: Texts) -> UnknownRow:
