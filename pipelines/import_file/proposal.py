@@ -14,7 +14,7 @@ from typing import Final
 
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
 from orderbridge.pipelines.mapping import normalize, propose
-from orderbridge.pipelines.plan.current_state import are_known_price_lists
+from orderbridge.pipelines.plan.current_state import known_price_lists
 from orderbridge.sources.errors import UsageError
 
 _PRICE: Final = "price"
@@ -48,7 +48,7 @@ def _with_known_price_lists(
     claimed = [name for name, one in proposed.columns.items() if one.field == _PRICE_LIST]
     claimed += proposed.contested.get(_PRICE_LIST, ())
     guessed = [name for name, path in proposed.guesses.items() if path == _PRICE_LIST]
-    unknown = [name for name in (*claimed, *guessed) if not _is_known(name, samples[name])]
+    unknown = _unknown_price_lists({name: samples[name] for name in (*claimed, *guessed)})
     unchecked = tuple(name for name in claimed if name in unknown)
     return replace(
         proposed,
@@ -60,10 +60,17 @@ def _with_known_price_lists(
     )
 
 
-def _is_known(name: str, cells: Sequence[str]) -> bool:
-    """Whether a column has price lists of the platform: by the name of the interface, or because they are known."""
-    is_named = normalize(name) == normalize(_PRICE_LIST)
-    return is_named or not any(map(str.strip, cells)) or are_known_price_lists(cells)
+def _unknown_price_lists(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """The columns that have values which are no known price lists; one that is named as in the interface has ids."""
+    doubtful = {
+        name: cells
+        for name, cells in columns.items()
+        if normalize(name) != normalize(_PRICE_LIST) and any(map(str.strip, cells))
+    }
+    if not doubtful:
+        return []
+    known = known_price_lists()
+    return [name for name, cells in doubtful.items() if not known.has_all(cells)]
 
 
 def _with_all_prices(

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("orderbridge.plan")
 ACCEPTED_FILE: Final = "accepted.csv"
 _DIFFERENCE: Final = ("customer_id", "field", "file_value", "platform_value")
+_NO_IDS: Final = pa.array([], TEXT)
 _PULL: Final = "Pull the platform's {0} first: orderbridge pull {0}"
 
 
@@ -71,6 +72,12 @@ class KnownPriceLists:
 
     ids: pa.Array
     gap: str = ""
+
+    def has_all(self, cells: Sequence[str]) -> bool:
+        """Whether all cells that are not empty are among the ids."""
+        named = array(canonical_id(column(pa.array(cells, TEXT)))).drop_null()
+        are_listed: bool = pc.all(pc.is_in(named, value_set=self.ids), min_count=0).as_py()
+        return are_listed
 
 
 def current_customers(path: Path, host: str) -> CurrentCustomers:
@@ -118,11 +125,10 @@ def _price_lists(
     from orderbridge.pipelines.warehouse.ops import last_reads
     from orderbridge.pipelines.warehouse.raw.coverage import coverage_gap
 
-    none = pa.array([], TEXT)
     if not is_set("sources.public_v1"):
-        return KnownPriceLists(none, "sources.public_v1 is not set, whose API lists them")
+        return KnownPriceLists(_NO_IDS, "sources.public_v1 is not set, whose API lists them")
     if gap := coverage_gap(warehouse, last_reads(warehouse), "price_lists"):
-        return KnownPriceLists(none, f"{gap} (orderbridge pull price_lists)")
+        return KnownPriceLists(_NO_IDS, f"{gap} (orderbridge pull price_lists)")
     listed = from_arrow(
         warehouse.sql(
             "SELECT id FROM raw.price_lists WHERE _missing_since IS NULL"
@@ -131,28 +137,27 @@ def _price_lists(
     ids = array(canonical_id(listed["id"]))
     named = array(canonical_id(of_customers)).drop_null()
     if not pc.all(pc.is_in(named, value_set=ids)).as_py():
-        return KnownPriceLists(none, "customers on the platform have other ones than those listed")
+        return KnownPriceLists(
+            _NO_IDS, "customers on the platform have other ones than those listed"
+        )
     return KnownPriceLists(ids)
 
 
-def are_known_price_lists(cells: Sequence[str]) -> bool:
-    """Whether all cells that are not empty are ids of active price lists, as the published warehouse has them."""
+def known_price_lists() -> KnownPriceLists:
+    """The active price lists in the published warehouse, if it is that of the platform in the settings."""
     from orderbridge.pipelines.warehouse.build import open_warehouse
 
     path = warehouse_path()
     if not path.exists():
-        return False
+        return KnownPriceLists(_NO_IDS, f"no warehouse at {path}")
     with open_warehouse(path) as warehouse:
         try:
             list_read(warehouse, path, legacy_settings().base_url, "customers")
-        except UsageError:
-            return False
+        except UsageError as error:
+            return KnownPriceLists(_NO_IDS, error.message)
         sql = "SELECT DISTINCT price_list_id FROM raw.customers WHERE _missing_since IS NULL"
         of_customers = from_arrow(warehouse.sql(sql).to_arrow_table())["price_list_id"]
-        known = _price_lists(warehouse, of_customers)
-    named = array(canonical_id(column(pa.array(cells, TEXT)))).drop_null()
-    is_listed: bool = pc.all(pc.is_in(named, value_set=known.ids), min_count=0).as_py()
-    return is_listed
+        return _price_lists(warehouse, of_customers)
 
 
 def list_read(warehouse: duckdb.DuckDBPyConnection, path: Path, host: str, name: str) -> LastRead:

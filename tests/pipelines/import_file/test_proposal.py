@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest import mock
 
+import pyarrow as pa
 import pytest
 
 from orderbridge.pipelines.import_file import proposal
@@ -17,6 +18,7 @@ from orderbridge.pipelines.import_file.mappings import (
 )
 from orderbridge.pipelines.import_file.reading import read_columns
 from orderbridge.pipelines.mapping import Mapping
+from orderbridge.pipelines.plan.current_state import KnownPriceLists
 from orderbridge.sources.errors import UsageError
 
 LISTS = ("11", "12")
@@ -45,11 +47,10 @@ CASES = [
 def test_a_price_list_that_is_not_known_and_one_of_several_prices_are_asked(
     kind: str, columns: dict[str, list[str]], filled: dict[str, str], asked: dict[str, str | None]
 ) -> None:
-    def are_known(cells: list[str]) -> bool:
-        return bool(cells) and set(cells) <= set(LISTS)
-
-    with mock.patch.object(proposal, "are_known_price_lists", are_known):
+    known = KnownPriceLists(pa.array(LISTS))
+    with mock.patch.object(proposal, "known_price_lists", return_value=known) as read:
         proposed = proposal.propose_columns([*columns], kind, columns)
+    assert read.call_count <= 1, "the warehouse is opened once for a file"
     assert {name: one.field for name, one in proposed.columns.items()} == filled
     questions = column_questions(proposed, columns)
     assert {one.about: one.guess for one in questions} == asked

@@ -26,7 +26,7 @@ from orderbridge.pipelines.ledger.model import StateChange
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import load
 from orderbridge.pipelines.plan import dedupe, make
-from orderbridge.pipelines.plan.current_state import are_known_price_lists
+from orderbridge.pipelines.plan.current_state import known_price_lists
 from orderbridge.pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
 from orderbridge.pipelines.plan.outcomes import Reason
@@ -693,12 +693,13 @@ def test_price_lists_are_checked_only_where_those_of_all_known_customers_are_lis
         return ("priceListId", "not_listed", 1, [3]) in suspicious(made), "".join(notes)
 
     assert checked() == (True, "")
-    assert [are_known_price_lists([id_, "", known]) for id_ in (known, "99999")] == [True, False]
+    of_platform = known_price_lists()
+    assert [of_platform.has_all([id_, "", known]) for id_ in (known, "99999")] == [True, False]
     update(
         platform,
         "UPDATE raw.customers SET price_list_id = '4711' WHERE id = (SELECT min(id) FROM raw.customers)",
     )
-    assert not are_known_price_lists([known])
+    assert not known_price_lists().has_all([known])
     gap = "customers on the platform have other ones than those listed"
     assert checked() == (False, f"price lists 1, 99999 were not checked: {gap}")
     one = customers("L2;Eva;e@example.com;99999;\n", listed)
