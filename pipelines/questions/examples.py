@@ -18,6 +18,7 @@ import pandas as pd
 
 from orderbridge.pipelines.questions.findings import GONE, PREFIX
 from orderbridge.pipelines.questions.model import AskedQuestion
+from orderbridge.pipelines.questions.semantics import semantics_key, sent_articles
 from orderbridge.pipelines.questions.writes import PREFIX as WRITE
 from orderbridge.pipelines.questions.writes import write_examples
 from orderbridge.pipelines.warehouse.answers.questions import last_assumptions, last_evidence
@@ -27,6 +28,7 @@ from orderbridge.pipelines.warehouse.ops import ERP_FILE, last_observed
 from orderbridge.pipelines.warehouse.raw.held_lists import held_lists
 from orderbridge.pipelines.warehouse.source import read_source
 from orderbridge.pipelines.warehouse.sql import columns_of, sql_name
+from orderbridge.sources.kinds import ADDED_FIELDS
 from orderbridge.sources.settings import warehouse_path
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.sources.words import number
@@ -50,6 +52,7 @@ from orderbridge.transforms.values.keys import clean_text
 
 _UTC: Final = "UTC"
 _CLOCK: Final = "%H:%M on %Y-%m-%d"
+_SEMANTICS: Final = tuple(map(semantics_key, ADDED_FIELDS))
 _SHOWN: Final = 3
 _SHOWN_OF_CODE: Final = 5
 _INDEX: Final = f"SELECT {', '.join(ORDERING_CUSTOMERS)} FROM reconciled.customers"
@@ -123,6 +126,8 @@ def examples_for(asked: AskedQuestion) -> list[str]:
     """The examples for a question, a line each; none for most kinds."""
     if asked.id.startswith(WRITE):
         return write_examples(asked.id)
+    if asked.id in _SEMANTICS:
+        return sent_articles(asked.id)
     subject = asked.id.removeprefix(PREFIX).partition("/")[0]
     examples = _EXAMPLES.get(subject)
     if examples is None or not warehouse_path().is_file():

@@ -117,12 +117,12 @@ def write_examples(question: str) -> list[str]:
         unknown = islice(of_plan.rows(*_UNKNOWN), _SINGLE_MAX)
         shown = operation_numbers(numbers) if numbers else {row.id for row in unknown}
     operations = [*plan.operations(shown)]
-    names = _names(plan, operations)
+    names = record_names(plan, operations)
     file = Path(plan.manifest.input.path).name
     return [_sent(one, file, names.get(one.id, ())) for one in operations]
 
 
-def _names(plan: Plan, operations: Sequence[PlannedOperation]) -> dict[int, Sequence[str]]:
+def record_names(plan: Plan, operations: Sequence[PlannedOperation]) -> dict[int, Sequence[str]]:
     """What people know the records by that requests update, by request; none where the file cannot be read as then."""
     updates = [one for one in operations if one.method == "PATCH" and one.lines]
     changes = [PlannedChange(one.lines[0], one.path, []) for one in updates]

@@ -32,6 +32,7 @@ from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.results import count_push
 from orderbridge.pipelines.reporting.status import read_status
 from orderbridge.sandbox.state import State
+from orderbridge.pipelines.questions.semantics import semantics_key, sent_articles
 from orderbridge.sources.errors import Unreachable, UsageError
 from orderbridge.sources.settings import ledger_path
 from orderbridge.sources.texts import english
@@ -321,6 +322,8 @@ def test_a_person_sees_examples_and_decides(desk: Desk, monkeypatch: pytest.Monk
     assert desk.asked[0] == [
         f"{first}: sku 00038, stock 5", f"{first}: price 19.99", f"{second}: sku 00039, stock 7", f"{second}: price 7.5"
     ]  # fmt: skip
+    names = [f"/products/1/variants/100{n} is 0003{n + 7} in articulos.csv" for n in (1, 2)]
+    assert sent_articles(semantics_key("price")) == names
     desk.answer = None
     desk.write(text.replace("19,99", "21,50").replace("38;5", "38;9"), "articulos.csv")
     with pytest.raises(UsageError, match="would be sent"):
@@ -328,6 +331,7 @@ def test_a_person_sees_examples_and_decides(desk: Desk, monkeypatch: pytest.Monk
     assert desk.asked[1] == [
         f"{first}: stock 9 (last sent: 5)", f"{first}: price 19.99 → 21.5", f"{second}: stock 7, sent again"
     ]  # fmt: skip
+    assert sent_articles(semantics_key("price")) == [], "the file has other lines now"
 
 
 def test_the_question_whether_to_send_has_the_counts_of_what_is_not_sent(desk: Desk) -> None:
