@@ -30,9 +30,9 @@ from orderbridge.pipelines.push.model import PushOptions, PushResult
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.results import count_push
+from orderbridge.pipelines.questions.semantics import semantics_key, sent_articles
 from orderbridge.pipelines.reporting.status import read_status
 from orderbridge.sandbox.state import State
-from orderbridge.pipelines.questions.semantics import semantics_key, sent_articles
 from orderbridge.sources.errors import Unreachable, UsageError
 from orderbridge.sources.settings import ledger_path
 from orderbridge.sources.texts import english
