@@ -60,6 +60,8 @@ _QUESTION_COMMAND: Final = re.compile(
     r"<code>orderbridge (?:questions|answer|review)\b[^<]*</code>"
 )
 """A command in the report for which the desk has a page."""
+_RUN_COMMAND: Final = re.compile(r"<code>orderbridge reconcile</code>")
+"""One for which it has a button."""
 _VALUE: Final = "value:"
 """What the name of a field begins with that has the class of one value of a table."""
 
@@ -203,6 +205,7 @@ class Desk:
         with open_warehouse() as warehouse:
             text = page(read_report_data(warehouse), self._texts.language, clock)
         text = _QUESTION_COMMAND.sub(f"<b>{self._texts('nav.questions')}</b>", text)
+        text = _RUN_COMMAND.sub(f"<b>{self._texts('home.run_now')}</b>", text)
         return HTMLResponse(text, headers={"Content-Security-Policy": _REPORT_POLICY, **headers})
 
     def static(self, request: Request) -> Response:

@@ -298,6 +298,8 @@ def test_lists_that_an_import_has_read_since_are_newer_than_the_figures(warehous
             FROM ops.coverage WHERE resource = 'customers' LIMIT 1""",
     )
     assert "Lists were read again until" in words
+    assert "Records when the lists were last reconciled" in words
+    assert "Records listed now" not in words
 
 
 def test_it_says_whose_data_it_is_who_stopped_and_how_the_quality_develops(warehouse: Path) -> None:

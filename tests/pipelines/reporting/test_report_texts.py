@@ -138,6 +138,7 @@ def test_a_spanish_page_has_no_english_but_what_is_marked_so(
     text = out.read_text("utf-8")
     assert '<html lang="es">' in text
     assert "<h1>Ventas y datos de " in text
+    assert "se encuentra el 50,0 % de sus 6 líneas" in text
     words = Words(text).words
     assert len(words) > 200
     assert not re.findall(r">\d{4}-\d\d<|>\d\d-\d\d<|>\d+k<", text)
