@@ -110,7 +110,9 @@ def count_lines(result: PushResult, texts: Texts) -> list[str]:
         for outcome in FILE_OF:
             counts[_status(file, outcome)] += result.lines[file, outcome]
     return lines + [
-        f"  {count:>8}  {texts(f'status.{status}')}" for status, count in counts.items() if count
+        f"  {count:>8}  {texts(f'status.{status}', count=count)}"
+        for status, count in counts.items()
+        if count
     ]
 
 

@@ -252,7 +252,7 @@ def _write_sheets(
         if one.is_to_correct
     }
     statuses = {
-        line: (texts(f"status.{one.outcome}"), one.words, one.message)
+        line: (texts(f"status.{one.outcome}", count=1), one.words, one.message)
         for line, one in outcomes.items()
     }
     name = texts("sheet.corrections")

@@ -191,7 +191,7 @@ def test_without_a_terminal_a_locale_changes_nothing_and_lang_the_texts(desk: De
     assert "6  confirmed" in night.out
     assert call(desk, "status", LANG="es_ES.UTF-8").out.startswith("warehouse ")
     asked = call(desk, *arguments, "--lang", "es")
-    assert "6  omitida: ya está igual en la plataforma" in asked.out
+    assert "6  omitidas: ya están igual en la plataforma" in asked.out
     assert call(desk, "status", "--lang", "es").out.startswith("base de datos ")
     assert json.loads(call(desk, "status", "--lang", "es", "--json").out)["message"].startswith(
         "warehouse "
