@@ -170,14 +170,17 @@ def _changes(run: Import, plan: Plan, *, values: bool) -> dict[str, Any]:
     left, _ = operations_left(plan)
     found = {"lines": manifest.lines, "counts": manifest.outcomes, "left": left}
     if not values:
-        return {**found, "changes": None, "differences": None, "reasons": None, "notes": None}
+        unknown = ("changes", "differences", "difference_count", "reasons", "notes")
+        return {**found, **dict.fromkeys(unknown)}
     changes, _ = first_changes(plan)
     inputs = run.made.inputs if run.made is not None else None
     add_names(plan, inputs, changes)
+    differences, difference_count = named_differences(plan, inputs)
     return {
         **found,
         "changes": [*map(asdict, changes)],
-        "differences": named_differences(plan, inputs),
+        "differences": differences,
+        "difference_count": difference_count,
         "reasons": [*map(asdict, lines_by_reason(plan, inputs))],
         "notes": list(run.made.statistics.notes) if run.made is not None else None,
     }

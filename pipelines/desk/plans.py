@@ -29,6 +29,7 @@ _COMPARED: Final = ("exists_differs", "ambiguous")
 _ASKED: Final = ("in_doubt",)
 """Outcomes that the page asks about: their next step is not repeated for each line."""
 _READ_AS: Final = ("plan_note.notation", "plan_note.currency")
+_DOCUMENTS: Final = "documents"
 _MONEY: Final = ("price",)
 """Fields that are shown with two decimals, whole numbers too."""
 _PART: Final = "; "
@@ -190,6 +191,7 @@ class PlanPage:
     Attributes:
         read_as: how the numbers of columns are read, which is nothing to worry about.
         has_begun: some of its requests have ended before: the counts are of requests then, beside lines not sent.
+        difference_count: of the differences, the first of which are shown; the others are in a file of `folder`.
         failing_columns: for which every line is rejected; empty: there are none.
         is_error_known: the error is about the file itself, and in the language of the page.
     """
@@ -201,6 +203,8 @@ class PlanPage:
     changes: Sequence[Change]
     has_more_changes: bool
     differences: Sequence[Difference]
+    difference_count: int
+    folder: str
     reasons: Sequence[Reason]
     failing_columns: str
     suspicious: Sequence[str]
@@ -229,6 +233,7 @@ def plan_page(
     files = _part(document, "files")
     error = _part(document, "error")
     rows = _rows(changes, "changes")[:ROWS_MAX]
+    differences = [_difference(one, texts) for one in _rows(changes, "differences")[:ROWS_MAX]]
     notes = [*map(str, _rows(changes, "notes"))]
     corrections = corrections_of(document, texts, corrected, sent)
     failing_columns = _failing_columns(document)
@@ -242,7 +247,9 @@ def plan_page(
         created=_new_records(rows, texts),
         changes=[*_changes(rows, texts)],
         has_more_changes=len(_rows(changes, "changes")) >= ROWS_MAX,
-        differences=[_difference(one, texts) for one in _rows(changes, "differences")[:ROWS_MAX]],
+        differences=differences,
+        difference_count=changes.get("difference_count") or len(differences),
+        folder=str(document.get("folder") or ""),
         reasons=_reasons(_rows(changes, "reasons"), texts),
         failing_columns=failing_columns,
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
@@ -485,13 +492,26 @@ def _new_records(rows: Sequence[Document], texts: Texts) -> NewRecords:
     records: list[tuple[int, dict[str, str]]] = []
     for one in rows:
         if not one.get("record"):
-            values = {str(each["field"]): _text(each["new"], texts) for each in one["values"]}
+            values: dict[str, str] = {}
+            for each in one["values"]:
+                values |= _columns_of(str(each["field"]), each["new"], texts)
             fields |= dict.fromkeys(values)
             records.append((one["line"], values))
     return NewRecords(
         fields=[texts.field(name) for name in fields],
         rows=[(line, [values.get(name, "") for name in fields]) for line, values in records],
     )
+
+
+def _columns_of(field: str, value: object, texts: Texts) -> dict[str, str]:
+    """A value by the names of its columns: documents have one for each of their fields."""
+    if field != _DOCUMENTS or not isinstance(value, list):
+        return {field: _text(value, texts)}
+    names = dict.fromkeys(name for document in value for name in document)
+    return {
+        f"{_DOCUMENTS}[0].{name}": _text([document.get(name) for document in value], texts)
+        for name in names
+    }
 
 
 def _difference(one: Document, texts: Texts) -> Difference:
@@ -527,10 +547,13 @@ def _reason(one: Document, texts: Texts) -> Reason:
     outcome = str(one["outcome"])
     shown = () if outcome in _COMPARED else one["rows"]
     rows = [(row["line"], _row_words(one, row, texts)) for row in shown]
+    words = _problem_words(one["code"], one["words"], texts)
+    if len({row["words"] for row in one["rows"]}) > 1:
+        words = texts("plan.for_example", words=words)
     return Reason(
         outcome=outcome,
         outcome_words=_outcome(outcome, texts, one["lines"]),
-        words=texts.or_own(f"plan.why.{outcome}", _problem_words(one["code"], one["words"], texts)),
+        words=texts.or_own(f"plan.why.{outcome}", words),
         lines=one["lines"],
         rows=rows[:ROWS_MAX],
         hidden=max(0, one["lines"] - len(rows[:ROWS_MAX])) if shown else 0,

@@ -164,17 +164,21 @@ def _value(name: str, new: object, old: object, *, is_added: bool) -> ValueChang
     return ValueChange(name, new, old, "last_sent" if name == "stock" else "changed")
 
 
-def first_differences(plan: Plan, count: int = FIRST) -> list[dict[str, str]]:
-    """The first values of records that exist with other ones, which a person has to change: `differences.csv`."""
+def first_differences(plan: Plan, count: int = FIRST) -> tuple[list[dict[str, str]], int]:
+    """The first values of records that exist with other ones, which a person has to change, and how many there are."""
     rows = people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names)
-    return [dict(row) for row in islice(rows, count)]
+    first = [dict(row) for row in islice(rows, count)]
+    return first, len(first) + sum(1 for _ in rows)
 
 
-def named_differences(plan: Plan, inputs: Inputs | None) -> list[dict[str, Any]]:
-    """The first differences, with what a person knows each customer by (`about`). `inputs` as in `lines_by_reason`."""
-    rows = first_differences(plan)
+def named_differences(plan: Plan, inputs: Inputs | None) -> tuple[list[dict[str, Any]], int]:
+    """The first differences, with what a person knows each customer by (`about`), and how many there are.
+
+    `inputs` as in `lines_by_reason`.
+    """
+    rows, count = first_differences(plan)
     if not rows:
-        return []
+        return [], 0
     inputs = inputs or inputs_of(plan)
     cells = _cells_of(inputs, {int(row["line"]) for row in rows})
     columns = [
@@ -183,7 +187,8 @@ def named_differences(plan: Plan, inputs: Inputs | None) -> list[dict[str, Any]]
         for name, one in inputs.mapping.columns.items()
         if path in one.paths
     ]
-    return [{**row, "about": _texts(columns, cells.get(int(row["line"]), {}))} for row in rows]
+    named = [{**row, "about": _texts(columns, cells.get(int(row["line"]), {}))} for row in rows]
+    return named, count
 
 
 def lines_by_reason(

@@ -615,6 +615,37 @@ def test_what_was_sent_and_not_read_back_is_said(
     assert plan_page(document, Texts("es")).is_unverified is is_unverified
 
 
+def test_each_field_of_a_document_has_a_column_of_its_own() -> None:
+    documents = [{"number": "B1", "fiscalName": "Bar"}, {"number": "B2", "isDefault": True}]
+    values = [{"field": "firstName", "new": "Ana"}, {"field": "documents", "new": documents}]
+    created = [{"line": 2, "record": "", "values": values}]
+    table = plan_page({"changes": {"changes": created}}, Texts("es")).created
+    assert dict(zip(table.fields, table.rows[0][1], strict=True)) == {
+        "nombre": "Ana",
+        "NIF, RUC": "B1; B2",
+        "razón social": "Bar",
+        "documento predeterminado: sí o no": "Sí",
+    }
+
+
+def test_what_is_not_shown_of_the_differences_is_said() -> None:
+    one = {"line": 2, "about": [], "field": "phone", "file_value": "96", "platform_value": ""}
+    changes = {"differences": [one] * 200, "difference_count": 1234}
+    plan = plan_page({"changes": changes, "folder": "/shop/plan-1"}, Texts("es"))
+    assert (len(plan.differences), plan.difference_count, plan.folder) == (
+        200,
+        1234,
+        "/shop/plan-1",
+    )
+
+
+def test_the_heading_of_lines_with_different_reasons_is_an_example() -> None:
+    reason = {"outcome": "rejected", "field": "email", "code": "required", "words": "line 6"}
+    rows = [{"line": line, "words": f"line {line}", "message": ""} for line in (6, 9)]
+    plan = plan_page({"changes": {"reasons": [{**reason, "lines": 2, "rows": rows}]}}, Texts("es"))
+    assert [one.words for one in plan.reasons] == ["por ejemplo: line 6"]
+
+
 def test_the_cells_to_correct_come_first_and_columns_that_are_not_sent_last() -> None:
     columns = [("Nota", []), ("Nombre", ["firstName"]), ("Correo", ["email"])]
     cells = {name: "x" for name, _ in columns}
