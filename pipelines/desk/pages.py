@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from datetime import datetime
 from http import HTTPStatus
@@ -17,6 +18,7 @@ from orderbridge.sources.settings import reconcile_settings
 from orderbridge.sources.texts import KEPT_SPACES
 from orderbridge.sources.words import template_environment
 
+_CODE: Final = re.compile("`([^`]+)`")
 _KEPT: Final = f"\n{KEPT_SPACES}"
 
 
@@ -45,6 +47,7 @@ class Pages:
             "t": texts,
             "language": texts.language,
             "known": self._known,
+            "with_code": self._with_code,
         }
 
     def page(self, name: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
@@ -60,12 +63,17 @@ class Pages:
     def _known(self, text: str) -> Markup:
         """A text of a command in the language of the page; marked as English where it is not known."""
         parts = [
-            Markup('<span lang="en">{}</span>').format(self._written(part))  # escapes
+            Markup('<span lang="en">{}</span>').format(self._with_code(part))
             if is_english
-            else escape(self._written(part))
+            else self._with_code(part)
             for part, is_english in self.texts.known_parts(text)
         ]
         return Markup("; ").join(parts)
+
+    def _with_code(self, text: str) -> Markup:
+        """Text in which what is between backticks becomes code."""
+        escaped = str(escape(self._written(text)))
+        return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # noqa: S704 # escaped
 
     def _written(self, value: object) -> object:
         """How a value is written: thousands separated, a time by the clock of the page, no control characters."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
+from urllib.parse import urlsplit
 
 from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.texts import Texts
@@ -17,6 +18,7 @@ from orderbridge.pipelines.plan.outcomes import CONFLICTING_LINES
 from orderbridge.pipelines.plan.wording import problems_in
 from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.texts import recognised
+from orderbridge.sources.urls import is_loopback
 
 ROWS_MAX: Final = 200
 CORRECTIONS_MAX: Final = 100
@@ -168,6 +170,7 @@ class Agreement:
     Attributes:
         operations: the number to type for production.
         planned: with those that have ended before.
+        target: where they are sent, in words.
         lines: of the file that they are made of; 0 where that is not known.
         messages: mails that the platform would send to customers.
         passwords: how they get the passwords that are made: `mail`, `file`; empty: none are made.
@@ -178,7 +181,7 @@ class Agreement:
     planned: int
     lines: int
     is_production: bool
-    host: str
+    target: str
     messages: int
     passwords: str
     doubts: int
@@ -238,7 +241,7 @@ def plan_page(
     corrections = corrections_of(document, texts, corrected, sent)
     failing_columns = _failing_columns(document)
     is_corrected = bool(corrected or corrections.rows) and not corrections.waiting
-    agreement = _agreement(document.get("agreement"), counts)
+    agreement = _agreement(document.get("agreement"), counts, texts)
     has_begun = agreement is not None and agreement.operations < agreement.planned
     return PlanPage(
         lines=changes.get("lines", 0),
@@ -572,7 +575,7 @@ def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
         yield f"{shown}: {lines}"
 
 
-def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | None:
+def _agreement(one: Document | None, counts: Mapping[str, int], texts: Texts) -> Agreement | None:
     if one is None:
         return None
     operations = one["operations"]
@@ -582,11 +585,19 @@ def _agreement(one: Document | None, counts: Mapping[str, int]) -> Agreement | N
         planned=planned,
         lines=_lines_to_send(counts) if operations == planned else 0,
         is_production=one["environment"] == "production",
-        host=str(one["host"]),
+        target=_target(str(one["host"]), str(one["environment"]), texts),
         messages=one.get("messages") or 0,
         passwords=one.get("passwords") or "",
         doubts=one.get("doubts") or 0,
     )
+
+
+def _target(host: str, environment: str, texts: Texts) -> str:
+    """Where a file is sent, in words: a sandbox on this machine is for trying."""
+    address = urlsplit(host)
+    if environment == "sandbox" and is_loopback(address.hostname or ""):
+        return texts("send.to.here")
+    return texts(f"send.to.{environment}", host=address.netloc)
 
 
 def lines_to_confirm(document: Document) -> int:

@@ -628,6 +628,26 @@ def test_each_field_of_a_document_has_a_column_of_its_own() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("host", "environment", "words"),
+    [
+        ("http://127.0.0.1:8711", "sandbox", "A la tienda de prácticas de este ordenador"),
+        (
+            "https://api.shop.test",
+            "sandbox",
+            "Al entorno de pruebas de la plataforma, api.shop.test",
+        ),
+        ("https://api.shop.test/v2", "production", "A la tienda real, api.shop.test."),
+        ("http://127.0.0.1:8711", "production", "A la tienda real, 127.0.0.1:8711."),
+    ],
+)
+def test_where_a_file_is_sent_is_said_in_words(host: str, environment: str, words: str) -> None:
+    agreement = {"host": host, "environment": environment, "operations": 1}
+    shown = plan_page({"agreement": agreement}, Texts("es")).agreement
+    assert shown is not None
+    assert shown.target.startswith(words)
+
+
 def test_what_is_not_shown_of_the_differences_is_said() -> None:
     one = {"line": 2, "about": [], "field": "phone", "file_value": "96", "platform_value": ""}
     changes = {"differences": [one] * 200, "difference_count": 1234}
@@ -688,13 +708,16 @@ def test_reasons_for_an_answer_are_in_the_language_of_the_page_or_marked_english
         id="reconcile.order_statuses",
         text="what?",
         state="open",
-        reason="something that nobody has translated; the column is empty",
+        reason="something that nobody has `translated`; the column is empty",
         choices=[Choice("7", "26 orders, 54126.85 PEN, used now")],
         otherwise="where it is not fine. Give each customer a unique login code on the platform.",
     )
     page = question_page(asked, pages.texts)
     body = bytes(pages.page("question", page=page, error="", typed="").body).decode()
-    assert '<span lang="en">something that nobody has translated</span>; la columna' in body
+    assert (
+        '<span lang="en">something that nobody has <code>translated</code></span>; la columna'
+        in body
+    )
     assert "26 pedidos, 54.126,85 PEN" in body
     assert "<p>Si no está bien: Dé a cada cliente un código" in body
     assert body.count('lang="en"') == 1
