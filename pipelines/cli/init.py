@@ -19,7 +19,7 @@ from orderbridge.pipelines.cli.project_files import (
     secrets_file,
     write_settings,
 )
-from orderbridge.pipelines.cli.terminal import escape, escape_lines
+from orderbridge.pipelines.cli.terminal import escape, escape_lines, print_lines
 from orderbridge.sources.contract import Family, records_of
 from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.settings import is_set, set_project, set_values
@@ -76,25 +76,21 @@ def command(changes: tuple[str, ...], sandbox: bool) -> int:
     else:
         values = dict(map(_changed, changes)) if changes else _ask_missing()
     if values:
-        click.echo(f"wrote {escape(write_settings(folder, values))} (mode 0600)")
-        for line in _overridden(values):
-            click.echo(escape(line))
+        print_lines(f"wrote {write_settings(folder, values)} (mode 0600)", *_overridden(values))
         if _KEY in values:
             _confirm_key()
     else:
-        click.echo(
-            f"{escape(path)}: not changed. To change a setting, name it: orderbridge init SETTING"
-        )
+        print_lines(f"{path}: not changed. To change a setting, name it: orderbridge init SETTING")
     if sandbox and values:
-        click.echo(
+        print_lines(
             f"Start the sandbox in another terminal: orderbridge sandbox --port {SANDBOX_PORT}"
         )
     if added := ignore_private_files(folder):
-        click.echo(f"added {number(len(added), 'line')} to {escape(folder / '.gitignore')}")
+        print_lines(f"added {number(len(added), 'line')} to {folder / '.gitignore'}")
     with start(sends_keys=True) as reporter:
         code = check_briefly(reporter)
     if code == ExitCode.DONE and not changes:
-        click.echo(
+        print_lines(
             "next: orderbridge import or run. Before you send stock or prices, find out what the platform does with "
             "them: orderbridge questions sources.legacy.stock_semantics"
         )

@@ -7,6 +7,7 @@ import click
 from orderbridge.pipelines.cli import project_files
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.terminal import escape
+from orderbridge.sources.command_line import complete
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.gaps import GAPS
 
@@ -61,6 +62,5 @@ def _write_settings(values: dict[str, str]) -> None:
     folder = project_files.project_folder()
     path = project_files.write_settings(folder, values, project_files.SANDBOX_MARK)
     project_files.ignore_private_files(folder)
-    click.echo(
-        f"wrote {escape(path)}; next, in another terminal in this folder: orderbridge run", err=True
-    )
+    todo = complete("orderbridge run")
+    click.echo(f"wrote {escape(path)}; next, in another terminal in this folder: {todo}", err=True)

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
+from orderbridge.sources.command_line import complete
+
 Style = Literal["auto", "plain", "json"]
 """How a command shows what it does: by progress bars on a terminal and lines in a pipe, by lines, or by JSON."""
 
@@ -56,8 +58,8 @@ def event_json(name: str, message: str, /, **facts: object) -> str:
 
 
 def print_lines(*lines: object) -> None:
-    """Prints lines on stdout, each escaped."""
-    sys.stdout.write("".join(f"{escape(line)}\n" for line in lines))
+    """Prints lines on stdout, each escaped, with the project in its commands."""
+    sys.stdout.write("".join(f"{escape(complete(str(line)))}\n" for line in lines))
 
 
 def print_result(
@@ -65,7 +67,7 @@ def print_result(
 ) -> None:
     """Prints a result on stdout: its lines; as JSON, an event whose message are its lines as text, with its facts."""
     if style == "json":
-        message = escape_lines("\n".join(line.strip() for line in lines))
+        message = escape_lines(complete("\n".join(line.strip() for line in lines)))
         sys.stdout.write(f"{event_json(name, message, **record)}\n")
     else:
         print_lines(*lines)

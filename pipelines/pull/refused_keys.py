@@ -15,6 +15,7 @@ import duckdb
 
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.sql import has_tables
+from orderbridge.sources.command_line import complete
 from orderbridge.sources.contract import LISTS, Family
 from orderbridge.sources.errors import AccessError
 from orderbridge.sources.extract.result import ListResult
@@ -48,8 +49,8 @@ def replace_key(family: str) -> str:
     """What to do about a key that is not accepted, with the command: `init` changes the project's own file alone."""
     origin = given_values(f"sources.{family}").get("api_key", ("", ""))[1]
     if origin and origin != ".dlt/secrets.toml":
-        return f"Replace the key in {origin}, then: orderbridge check"
-    return f"Replace it: orderbridge init sources.{family}.api_key"
+        return complete(f"Replace the key in {origin}, then: orderbridge check")
+    return complete(f"Replace it: orderbridge init sources.{family}.api_key")
 
 
 def _refused(lists: Sequence[ListResult]) -> dict[Family, list[AccessError]]:

@@ -24,7 +24,15 @@ from hypothesis import strategies as st
 
 from orderbridge.pipelines.cli import console
 from orderbridge.pipelines.cli.console import Reporter
-from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, print_lines, to_json
+from orderbridge.pipelines.cli.terminal import (
+    Style,
+    escape,
+    escape_lines,
+    print_lines,
+    print_result,
+    to_json,
+)
+from orderbridge.pipelines.pull.refused_keys import replace_key
 from orderbridge.sandbox.app import Platform
 from orderbridge.sandbox.config import SandboxConfig
 from orderbridge.sandbox.public_v1 import KEYS, Key
@@ -92,6 +100,20 @@ def test_sweeps_and_warnings_are_shown_on_stderr_and_results_on_stdout(
         out, said = capsys.readouterr()
         assert out == f"{'a' * 400}\n"
         assert all(words in said for words in ("3 pages, pass 2", "the platform asks to wait"))
+
+
+@pytest.mark.parametrize("style", ["plain", "json"])
+def test_commands_of_a_result_have_the_project_that_was_typed(
+    style: Style, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("orderbridge.sources.command_line._typed", ["--project", "d", "check"])
+    monkeypatch.setattr("orderbridge.sources.command_line._commands", ["check", "init"])
+    print_result(
+        "check", ["wrong", "each: orderbridge check"], {"hint": replace_key("legacy")}, style
+    )
+    out = capsys.readouterr().out
+    assert "orderbridge --project d check" in out
+    assert ("orderbridge --project d init sources.legacy.api_key" in out) == (style == "json")
 
 
 def test_waits_are_shown_in_every_style_and_with_their_facts_for_machines(
