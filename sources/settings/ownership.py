@@ -221,7 +221,12 @@ def _written_by_others(
 
 
 def _command(place: Path, facts: os.stat_result, is_above: bool, entries: Sequence[Entry]) -> str:
-    """What to do where others can write: for a folder above, they may go on to use it."""
+    """What to do where others can write: for a folder above, they may go on to use it.
+
+    A folder with a sticky bit, such as /tmp, is meant for all who use it.
+    """
+    if not is_above and facts.st_mode & stat.S_ISVTX:
+        return "Use a folder of your own"
     narrowed = ",".join(entry.narrowed for entry in entries if entry.narrowed)
     if is_above:
         command = "chmod +t"

@@ -7,6 +7,7 @@ import grp
 import os
 import pickle
 import pwd
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -592,6 +593,8 @@ def test_settings_that_another_user_owns_or_can_write_are_an_error(
     (root / name).chmod(mode)
     os.chown(root / name, owner, -1)
     words = "belongs to another user" if owner else f"chmod go-w {root / name}"
+    if mode & stat.S_ISVTX:  # as /tmp is, which all programs of the machine use
+        words = "Use a folder of your own\n"
     for folder in (root, root / "mine/work"):
         monkeypatch.chdir(folder)
         with refused(words, str(root / name)):
