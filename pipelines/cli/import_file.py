@@ -86,10 +86,11 @@ def command(
             known = error if isinstance(error, BridgeError) else None
             print_result("import", [], ended_early(run, known, values=values), reporter.style)
         raise
-    next_steps = push_command.next_steps(result.push, result.file)
-    todo = next_steps[0].command or next_steps[0].words if next_steps else ""
     code = STOP.exit_code(result.exit_code)
-    notify_import(notified, result, lines_of(result, english()), code, todo)
+    first_step = next(iter(push_command.next_steps(result.push, result.file)), None)
+    first_lines = first_step.lines if first_step is not None else []
+    further = [line for line in lines_of(result, english()) if line not in first_lines]
+    notify_import(notified, result, further, code, str(first_step or ""))
     shown = lines_of(result, texts)
     print_result("import", shown, record(run, result, values=values), reporter.style)
     if (failure := result.push.error or result.error) is not None:

@@ -12,7 +12,7 @@ import click
 
 from orderbridge.pipelines.cli.check import check_briefly
 from orderbridge.pipelines.cli.options import declared
-from orderbridge.pipelines.cli.process import STOP, start
+from orderbridge.pipelines.cli.process import STOP, prepare_environment, start
 from orderbridge.pipelines.cli.project_files import (
     ignore_private_files,
     project_folder,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SANDBOX_PORT: Final = 8765
 _KEY: Final = "sources.legacy.api_key"
+_DESTINATION: Final = "warehouse.destination"
 _API_PATH: Final = "/public/v1"
 
 
@@ -148,8 +149,19 @@ def _changed(text: str) -> tuple[str, object]:
             f"Run `orderbridge init {key}` and type it there. If it is or has a key or token, have a new one made.",
         )
     given = _without_api_path(setting, value) if is_given else _ask(setting, is_optional=False)
-    checked = setting.checked(given)
+    checked = _checked(setting, given)
     return key, checked if isinstance(checked, int | float) else given
+
+
+def _checked(setting: Setting, value: str) -> object:
+    """The typed value. Raises UsageError, also for a destination that dlt does not have."""
+    checked = setting.checked(value)
+    if setting.key == _DESTINATION and checked:
+        from orderbridge.pipelines.warehouse.destination.names import dlt_destination
+
+        prepare_environment()
+        dlt_destination(str(checked), may_import=False)
+    return checked
 
 
 def _without_api_path(setting: Setting, value: str) -> str:
@@ -227,7 +239,7 @@ def _ask(setting: Setting, *, is_optional: bool) -> str:
             return ""
         answer = _without_api_path(setting, answer)
         try:
-            setting.checked(answer)
+            _checked(setting, answer)
         except UsageError as error:
             click.echo(escape_lines(error), err=True)
         else:

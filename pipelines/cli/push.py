@@ -242,7 +242,7 @@ def _correction(plan: Plan, workbook: Path | None, *, is_rejected: bool, is_held
     which = "both" if is_rejected and is_held else "rejected" if is_rejected else "held"
     if workbook is None:
         values = {"folder": str(plan.folder / RESULTS_FOLDER)}
-        return Step(f"correct_results.{which}", f"orderbridge plan {plan.kind} FILE", values)
+        return Step(f"correct_results.{which}", f"{program()} plan {plan.kind} FILE", values)
     command = import_command(plan, workbook)
     values = {"file": workbook.name, "sheet": corrections_sheet_of(plan)}
     return Step(f"correct.{which}", command, values)

@@ -29,6 +29,7 @@ from orderbridge.pipelines.ledger.clock import (
 )
 from orderbridge.pipelines.ledger.folders import locate
 from orderbridge.pipelines.ledger.keys import salted
+from orderbridge.pipelines.ledger.lock import writable_hint
 from orderbridge.pipelines.ledger.mark import Mark
 from orderbridge.pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
 from orderbridge.pipelines.ledger.schema import VERSION, create_tables, has_tables, ledger_version
@@ -526,11 +527,10 @@ def _is_query_wrong(error: sqlite3.OperationalError) -> bool:
 
 def _unusable(path: Path, error: sqlite3.OperationalError) -> UsageError:
     """The error for a ledger that SQLite or the disk does not read or write."""
-    hint = "Free space, raise the limit, or make the file and its folder writable; then run again."
     code = error.sqlite_errorcode
     other = f"SQLite error {error.sqlite_errorname}"
     reason = _REASONS.get(code) or _REASONS.get(code & 0xFF, other)
-    return UsageError(f"{path}: {reason}", hint)
+    return UsageError(f"{path}: {reason}", writable_hint())
 
 
 @lru_cache(maxsize=2)
@@ -548,9 +548,7 @@ def _is_undamaged(path: Path, versions: tuple[tuple[int, ...], ...]) -> bool:
 def _sqlite_errors(subject: Path) -> Iterator[None]:
     """Turns errors of SQLite and the disk into a UsageError without SQLite's own text, which may contain values."""
     try:
-        with disk_errors(
-            str(subject), "Set LEDGER__PATH to a file that can be written, in a folder that exists."
-        ):
+        with disk_errors(str(subject), writable_hint()):
             yield
     except sqlite3.OperationalError as error:
         if _is_damage(error) or _is_query_wrong(error):

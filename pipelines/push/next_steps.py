@@ -139,7 +139,7 @@ class Step(NamedTuple):
         return texts(f"step.{self.code}", **self.values)
 
     def __str__(self) -> str:
-        return f"{self.words}: {self.command}"
+        return f"{self.words}: {self.command}" if self.command else self.words
 
     def lines_in(self, texts: Texts) -> list[str]:
         """For a terminal: the command can be copied."""

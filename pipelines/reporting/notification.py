@@ -79,9 +79,9 @@ def notify_import(
     Args:
         settings: who gets it, and of what.
         result: of the import.
-        lines: the result as text.
+        lines: the result as text, without what is next.
         code: its exit code.
-        todo: the command that is next; empty where nothing is.
+        todo: what is next, with its command; empty where nothing is.
     """
     if settings.on == "problems" and code == ExitCode.DONE:
         return

@@ -168,7 +168,7 @@ def write_changes(added: AcceptedChanges, removed: AcceptedChanges) -> Path:
 
     path = accepted_file()
     kept = AcceptedChanges.read()
-    with disk_errors(path, "Make the folder .dlt writable, or answer where it is."):
+    with disk_errors(path, "Free space or make the folder .dlt writable, or answer where it is."):
         document = tomlkit.parse(path.read_text("utf-8")) if path.exists() else tomlkit.document()
         _change(document, LISTS, kept.falls, added.falls, removed.falls)
         _change(document, SOURCES, kept.sources, added.sources, removed.sources)

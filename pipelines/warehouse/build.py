@@ -67,7 +67,7 @@ def _disk_hints() -> tuple[str, str]:
     again = f"then {run_again()}"
     return (
         f"{_UNTOUCHED} Free space or make the folder writable, {again}",
-        f"{_UNTOUCHED} Name a file in WAREHOUSE__PATH whose folder exists and is writable, {again}",
+        f"{_UNTOUCHED} Make its folder writable, or name a file in one that exists in WAREHOUSE__PATH, {again}",
     )
 
 

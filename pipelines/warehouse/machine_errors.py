@@ -41,6 +41,8 @@ _DAMAGE_TEXTS: Final = ("checksum", "corrupt", "read enough bytes", "out of rang
 """The same, in the texts of its errors of input and output."""
 _MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
 """Errors that dlt meets where it only looks whether something is there."""
+_NOT_PERMITTED: Final = "permission denied"
+"""The words of the system in an error of DuckDB."""
 _DISK_FAILED: Final = re.compile(
     "fsync failed"
     '|(cannot open|could not (fsync|read from|write|write to|truncate|rename|remove)) file "'
@@ -117,6 +119,8 @@ def _error_of_duckdb(error: BaseException, warehouse: str) -> UsageError | None:
     if name == "PermissionException":
         words = "a view in the warehouse reads other files or the network, which is not allowed"
         return UsageError(words, _VIEW_HINT)
+    if _NOT_PERMITTED in text:
+        return UsageError(f"{warehouse}: permission denied", _permission_hint())
     refused = UsageError(f"{warehouse}: DuckDB could not read or write a file", _disk_hint())
     if _DISK_FAILED.search(text):
         return refused
@@ -125,6 +129,10 @@ def _error_of_duckdb(error: BaseException, warehouse: str) -> UsageError | None:
     if name == "IOException":
         return refused
     return None
+
+
+def _permission_hint() -> str:
+    return f"Let this user read and write it, and what is beside it, then {run_again()}"
 
 
 def _disk_hint() -> str:

@@ -156,7 +156,9 @@ def write_answers(changes: Mapping[str, StoredAnswer | None], source: DataSource
     before = read_answers(ignored=changes.keys())
     kept = before.seen_from(source)
     after: dict[str, StoredAnswer | None] = {**kept, **changes}
-    hint = "Make the folder .dlt writable, or answer on the machine whose project it is."
+    hint = (
+        "Free space or make the folder .dlt writable, or answer on the machine whose project it is."
+    )
     with disk_errors(path, hint):
         if path.exists():
             document = tomlkit.parse(path.read_text("utf-8"))

@@ -180,7 +180,7 @@ def write_declared(resource: str, changes: Mapping[str, str | None], comment: st
         value: Any = tomlkit.item(_declared_value(document.get(key), kind))
         value.comment(comment)
         document[key] = value
-    with disk_errors(path, "Make the folder .dlt writable, or answer where it is."):
+    with disk_errors(path, "Free space or make the folder .dlt writable, or answer where it is."):
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_private(path, tomlkit.dumps(document).encode())
     return path

@@ -152,10 +152,11 @@ def test_init_changes_the_settings_that_it_is_given_and_no_other_line(project: P
         ("notify.url=https://hooks.example/x", "process list"),
         ("sources.legacy.apikey", "Did you mean sources.legacy.api_key"),
         ("sources.legacy.environment=prod", "not one of sandbox, production"),
+        ("warehouse.destination=posgres", "dlt has no destination 'posgres'"),
     ):
         done = ask(changes=(change,))
         assert isinstance(done.exception, UsageError)
-        assert words in str(done.exception)
+        assert (words in str(done.exception), file.read_text()) == (True, changed)
     file.write_text('sources = {legacy = {api_key = "k"}}\n')
     done = ask(changes=("sources.public_v1.page_limit=5",))
     assert ("Edit it by hand" in str(done.exception), file.read_text()[:7]) == (True, "sources")

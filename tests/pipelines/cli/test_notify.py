@@ -121,6 +121,7 @@ def test_an_import_by_a_schedule_is_notified_with_its_counts_or_its_reason(
     assert sent["text"].startswith(
         "warehouse: orderbridge import customers: done, with rejected rows (exit code 5)\nnext: "
     )
+    assert sent["text"].count("next:") == 1
     assert not [text for text in ("Ana", "Eva", "ana@") if text in json.dumps(sent)]
     assert failed["text"].startswith("warehouse: orderbridge import failed with exit code 2: ")
     assert ("García" in refused.err, "García" in json.dumps(failed, ensure_ascii=False)) == (

@@ -21,6 +21,7 @@ import pytest
 from orderbridge.pipelines.ledger import clock
 from orderbridge.pipelines.ledger.clock import ClockReading, LedgerClock, elapsed_s
 from orderbridge.pipelines.ledger.keys import body_hash, key_hashes, record_hash, salted
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
 from orderbridge.pipelines.ledger.store import Ledger, LedgerError
 from orderbridge.pipelines.plan.model import Plan, PlannedOperation
@@ -122,6 +123,10 @@ def test_a_failing_disk_is_an_error_of_the_ledger_and_a_wrong_query_a_bug(
         failed.sqlite_errorname = name
         with pytest.raises(UsageError, match=words), Ledger.open(path):
             raise failed
+    # not another file, which would not know what was sent
+    words = "make the file and its folder writable"
+    with pytest.raises(UsageError, match=words), ledger_lock(path / "ledger.sqlite"):
+        pass
     with pytest.raises(sqlite3.OperationalError), Ledger.open(path) as ledger:
         ledger.connection.execute("SELECT nothing")
 

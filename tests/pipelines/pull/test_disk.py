@@ -87,8 +87,8 @@ def refused(path: Path, match: str, hint: str) -> None:
         ("pipe", "is not a file", "WAREHOUSE__PATH"),
         ("empty", "is not a DuckDB file", "Move it away"),
         ("cut", "is damaged", "Restore its last good copy"),
-        ("taken.duckdb", "File exists", "whose folder exists and is writable, then run"),
-        ("locked.duckdb", "directory", "whose folder exists and is writable, then run"),
+        ("taken.duckdb", "File exists", "in one that exists in WAREHOUSE__PATH, then run"),
+        ("locked.duckdb", "directory", "in one that exists in WAREHOUSE__PATH, then run"),
         ("logged", r"logged\.wal exists: another program writes to the warehouse", "CHECKPOINT"),
     ],
 )
@@ -111,7 +111,7 @@ def test_an_absent_folder_is_refused_as_its_disk_may_be_absent_and_a_link_stays_
     fresh: Bridge, tmp_path: Path
 ) -> None:
     folder = fresh.folder / "año" / "dos palabras, (x)"
-    refused(folder / "warehouse.duckdb", "No such file or directory", "whose folder exists")
+    refused(folder / "warehouse.duckdb", "No such file or directory", "in one that exists")
     with pytest.raises(UsageError, match="No such file or directory"):
         Ledger.open(folder / "ledger.sqlite")
     checked = fresh.command("check", LEDGER__PATH=str(folder / "ledger.sqlite"))

@@ -212,6 +212,7 @@ def test_an_error_of_duckdb_names_the_folder_or_file_and_no_value(tmp_path: Path
             duckdb.IOException("Could not write: no space left on device, 'Zoë'"),
             "no space left: the disk is full",
         ),
+        (duckdb.IOException("Cannot open file 'Zoë': Permission denied"), "permission denied"),
         (duckdb.IOException("Could not write 'Zoë'"), "DuckDB could not read or write a file"),
         (duckdb.IOException("Corrupt database file, 'Zoë'"), "the warehouse is damaged"),
         (duckdb.OutOfMemoryException("'Zoë'"), "not enough memory"),
