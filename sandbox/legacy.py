@@ -30,6 +30,8 @@ DELETED: Final = 3
 PICKY_LIMITS: Final = ("10", "20", "50", "100")
 INT_DIGITS_MAX: Final = 18
 """Digits of a number in a path or a query: int() is slow for more, or raises."""
+_REPEATS: Final = frozenset({"varied_repeat", "shuffled_repeat"})
+"""Faults of a page after the last one, which is the last one again, altered."""
 _SEARCHED: Final = ("name", "code")
 """Fields in which a term is searched (interface, GET /promotions)."""
 _ID: Final = re.compile(rb'"id":"?([^",}]+)')
@@ -121,33 +123,33 @@ class Legacy:
             size = 1
         elif "capped_limit" in call.faults:
             size = max(1, size // 2)
+        end = self._readings.get(f"{resource}_end", "pagination")
         with self.state.lock:
             rows = _searched(self.state.lists[resource].rows, call)
-            pages = -(-len(rows) // size)
-            total = len(rows)
-            if self._readings["legacy_total"] == "with_deleted":
-                total += DELETED + self.state.removed[resource]
+            last = max(-(-len(rows) // size) - 1, 0)
             # Bounds of `page` are not shown: a page before the first is read as the first.
             index = max(page - first, 0)
-            end = self._readings.get(f"{resource}_end", "pagination")
-            repeats: Set[str] = frozenset()
-            if index >= max(pages, 1):
-                repeats = call.faults & {"varied_repeat", "shuffled_repeat"}
-                if end.startswith("status_") and not repeats:
-                    return call.error(
-                        int(end.removeprefix("status_")), "not_found", "there is no such page"
-                    )
-                if end == "repeat_last" or repeats:
-                    index = max(pages - 1, 0)
+            is_past_end = index > last
+            repeats = call.faults & _REPEATS if is_past_end else frozenset()
+            if is_past_end and end.startswith("status_") and not repeats:
+                status = int(end.removeprefix("status_"))
+                return call.error(status, "not_found", "there is no such page")
+            if repeats or end == "repeat_last":
+                index = min(index, last)
             begin = index * size
-            taken = rows[begin : begin + size]
-            if repeats:
-                taken = self._altered(taken, repeats)
+            taken = self._altered(rows[begin : begin + size], repeats)
             before = rows[begin - 1] if 0 < begin <= len(rows) else b""
+            total = len(rows) + self._deleted(resource)
         envelope: dict[str, Any] = {}
         if end == "pagination":
             envelope["pagination"] = _pagination(index, first, total, size)
         return Page(taken, envelope, partial(_written, form, call.operation.rows_field), before)
+
+    def _deleted(self, resource: str) -> int:
+        """How many deleted rows are in the total of a list."""
+        if self._readings["legacy_total"] == "with_deleted":
+            return DELETED + self.state.removed[resource]
+        return 0
 
     def _altered(self, rows: list[bytes], faults: Set[str]) -> list[bytes]:
         """A last page that is repeated: with one field changed, or in another order."""

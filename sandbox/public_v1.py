@@ -12,7 +12,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -49,6 +49,18 @@ KEYS: Final = {
     V1_NO_SCOPE_KEY: Key(scopes=()),
 }
 _cursor_decoder: Final = msgspec.json.Decoder(tuple[float, str, int])
+
+
+class _Start(NamedTuple):
+    """Where a page begins.
+
+    Attributes:
+        rank: that of the row before it; None: with the first row.
+        is_page_skipped: whether as many rows as a page has are left out.
+    """
+
+    rank: float | None
+    is_page_skipped: bool = False
 
 
 class PublicV1:
@@ -124,35 +136,45 @@ class PublicV1:
         limit = bounded_int(limit_text) or 0
         if problem := _limit_problem(limit_text, limit, is_picky="picky_limit" in call.faults):
             return v1_error(400, "INVALID_LIMIT", problem)
-        if "restarting_cursor" in call.faults:
+        is_restarting = "restarting_cursor" in call.faults
+        if is_restarting:
             cursor = None
         bound = [resource, *sorted([*query.items(), ("limit", limit_text)])]
         mark = hashlib.sha256(repr(bound).encode()).hexdigest()[:16]
-        ended = self._ends[resource]
-        rank, ends = (_rank(cursor, mark) if cursor is not None else None) or (None, ended)
-        is_reused = ends < ended
-        reuse = self._readings["cursor_reuse"]
-        if cursor is not None and (rank is None or (is_reused and reuse == "rejected")):
+        start = self._start(resource, cursor, mark)
+        if start is None:
             return invalid_cursor()
-        if is_reused and reuse == "restarts":
-            rank = None
         size = max(1, limit // 2) if "capped_limit" in call.faults else limit
         with self.state.lock:
             rows = self.state.lists[resource]
-            begin = 0 if rank is None else rows.after(rank)
-            if is_reused and reuse == "skips":
+            begin = 0 if start.rank is None else rows.after(start.rank)
+            if start.is_page_skipped:
                 begin = min(begin + limit, len(rows.rows))
             end = begin + size
             taken = rows.rows[begin:end]
+            before = rows.rows[begin - 1] if begin else b""
             more = end < len(rows.rows)
-            next_cursor = _cursor(rows.ranks[end - 1], mark, ended) if more else None
+            next_cursor = _cursor(rows.ranks[end - 1], mark, self._ends[resource]) if more else None
             self._ends[resource] += not more
-            if "restarting_cursor" in call.faults:
+            if is_restarting:
                 more = True
                 next_cursor = f"{self.state.requests:024x}"
-            before = rows.rows[begin - 1] if begin else b""
         envelope = {"hasMore": more, "nextCursor": next_cursor}
         return Page(taken, envelope, partial(joined, rows_field), before, cursor or "")
+
+    def _start(self, resource: str, cursor: str | None, mark: str) -> _Start | None:
+        """Where the page after a cursor of this query begins; None for an invalid cursor."""
+        if cursor is None:
+            return _Start(None)
+        found = _rank(cursor, mark)
+        if found is None:
+            return None
+        rank, ends = found
+        is_reused = ends < self._ends[resource]
+        reuse = self._readings["cursor_reuse"] if is_reused else ""
+        if reuse == "rejected":
+            return None
+        return _Start(None if reuse == "restarts" else rank, is_page_skipped=reuse == "skips")
 
 
 def _limit_problem(text: str, limit: int, *, is_picky: bool) -> str:
