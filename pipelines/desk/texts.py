@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -50,21 +51,6 @@ _AMOUNT: Final = re.compile(r"(?<![\w.,])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?=[ ;
 _GROUPED: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 _TIME: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})( [0-9]{2}:[0-9]{2})?( UTC)?")
 """A count and a time as commands write them."""
-_COUNTS: Final = (
-    "count",
-    "distinct",
-    "empty",
-    "filled",
-    "found",
-    "given",
-    "hits",
-    "lines",
-    "rows",
-    "total",
-)
-_AMOUNTS: Final = ("amount", "amounts")
-_TIMES: Final = ("at", "day")
-"""Names of values that are counts, amounts and times; a cell of a file is written as it is there."""
 
 
 class Texts(texts.Texts):
@@ -92,30 +78,38 @@ class Texts(texts.Texts):
 
     def _value(self, name: str, value: str) -> str:
         """A value within a text."""
-        if name == "field":
-            return self.field(value)
-        if name == "fields":
-            return ", ".join(self.compared_field(one) for one in value.split(", "))
-        if name == "request":
-            return self.without_requests(value)
-        if name == "encoding":
-            return self.or_own(f"encoding.{value}", value)
-        if name in ("file", "folder"):
-            return PurePath(value).name or value
-        if name == "values":
-            value = _SENT_NUMBER.sub(lambda found: f"{found[1]}{self.value(found[2])}", value)
-            return _NAMED.sub(lambda found: f"{found[1]}{self.field(found[2])}: ", value)
-        if name == "sent_number":
-            return self.value(value)
-        if name == "kind":
-            return self.or_own(f"kinds.{value}", value)
-        if name in _AMOUNTS:
-            return _AMOUNT.sub(lambda found: self.number(Decimal(found[0].replace(",", ""))), value)
-        if name in _COUNTS and _GROUPED.fullmatch(value):
-            return self.number(int(value.replace(",", "")))
-        if name in _TIMES and (found := _TIME.fullmatch(value)) is not None:
-            return self._time(*found.groups(default=""))
+        return _BY_NAME.get(name, Texts._part)(self, value)
+
+    def _part(self, value: str) -> str:
         return self.reworded(value, "part")
+
+    def _fields(self, value: str) -> str:
+        return ", ".join(self.compared_field(one) for one in value.split(", "))
+
+    def _encoding(self, value: str) -> str:
+        return self.or_own(f"encoding.{value}", value)
+
+    def _kind(self, value: str) -> str:
+        return self.or_own(f"kinds.{value}", value)
+
+    def _file(self, value: str) -> str:
+        return PurePath(value).name or value
+
+    def _values(self, value: str) -> str:
+        """Values that follow each other, each after the name of its field."""
+        value = _SENT_NUMBER.sub(lambda found: f"{found[1]}{self.value(found[2])}", value)
+        return _NAMED.sub(lambda found: f"{found[1]}{self.field(found[2])}: ", value)
+
+    def _count(self, value: str) -> str:
+        is_number = _GROUPED.fullmatch(value) is not None
+        return self.number(int(value.replace(",", ""))) if is_number else self._part(value)
+
+    def _amounts(self, value: str) -> str:
+        return _AMOUNT.sub(lambda found: self.number(Decimal(found[0].replace(",", ""))), value)
+
+    def _instant(self, value: str) -> str:
+        found = _TIME.fullmatch(value)
+        return self._part(value) if found is None else self._time(*found.groups(default=""))
 
     def _time(self, day: str, clock: str, zone: str) -> str:
         """A time as a command wrote it, which may have no clock; one in UTC is by the clock of the page."""
@@ -171,6 +165,37 @@ class Texts(texts.Texts):
         """Whether a text stays English on a page of another language."""
         is_known = texts.recognised(text, _KEPT_IN_ENGLISH) is not None
         return self.language != "en" and " " in text.strip() and not is_known
+
+
+_COUNTS: Final = (
+    "count",
+    "distinct",
+    "empty",
+    "filled",
+    "found",
+    "given",
+    "hits",
+    "lines",
+    "rows",
+    "total",
+)
+_BY_NAME: Final[Mapping[str, Callable[[Texts, str], str]]] = {
+    "field": Texts.field,
+    "fields": Texts._fields,
+    "request": Texts.without_requests,
+    "encoding": Texts._encoding,
+    "kind": Texts._kind,
+    "file": Texts._file,
+    "folder": Texts._file,
+    "values": Texts._values,
+    "sent_number": Texts.value,
+    "amount": Texts._amounts,
+    "amounts": Texts._amounts,
+    "at": Texts._instant,
+    "day": Texts._instant,
+    **dict.fromkeys(_COUNTS, Texts._count),
+}
+"""How a value is written, by its name in a text; a cell of a file is written as it is there."""
 
 
 @cache
