@@ -208,9 +208,9 @@ def _planned_lines(plan: Plan) -> Iterator[tuple[int, LineOutcome]]:
         file = FILE_OF[line.outcome]
         yield line.line, LineOutcome(file, line.outcome, "", line.code, line.words, "", False)
     not_sent = LineOutcome("unsent", "not_sent", "", "", "", "", False)
-    sent = (number for operation in plan.operations() for number in operation.lines)
-    for number in dict.fromkeys(sent):
-        yield number, not_sent
+    for operation in plan.operations():
+        for number in operation.lines:
+            yield number, not_sent
 
 
 _ANSWERED: Final = (ZEROS_LOST, NEARLY_KNOWN)
