@@ -135,48 +135,99 @@ def _reaches(reach: Reach, call: Call) -> bool:
 
 
 def alter(page: Page, names: frozenset[str], chance: random.Random) -> None:
-    """Alters the rows and the pagination of a page."""
-    if "type_drift" in names and page.rows:
-        position = chance.randrange(len(page.rows))
-        page.rows[position] = _drifted(page.rows[position], chance)
-    if "extra_fields" in names:
-        page.rows[:] = [row[:-1] + EXTRA for row in page.rows]
-    if "duplicate_records" in names and page.rows:
-        if page.before and chance.random() < 0.5:
-            page.rows.insert(0, page.before)
-        else:
-            position = chance.randrange(len(page.rows))
-            page.rows.insert(position, page.rows[position])
-    pagination = page.envelope.get("pagination")
-    if "moved_total" in names and pagination:
-        pagination["total"] = max(0, pagination["total"] + chance.choice((-3, -2, -1, 1, 2, 3)))
-    if "huge_total" in names and pagination:
-        pagination["total"] = 2**63
-    if "cursor_at_end" in names and page.envelope.get("hasMore") is False:
-        page.envelope["nextCursor"] = f"{chance.getrandbits(96):024x}"
-    if "more_unannounced" in names and page.envelope.get("nextCursor"):
-        page.envelope["hasMore"] = False
-    if "empty_array" in names and not page.rows:
-        page.write = _as_empty_array
-    if "deep_nesting" in names:
-        page.write = partial(_deep, page.write)
-    if "keyed_object" in names:
-        page.rows[:] = [
-            _with_member(row, f'"prices":{{"{serial}":1.5}}')
-            for serial, row in enumerate(page.rows)
-        ]
-    for name in names & _BAD_MEMBERS.keys():
-        if page.rows:
-            position = chance.randrange(len(page.rows))
-            page.rows[position] = _with_member(page.rows[position], _BAD_MEMBERS[name])
-    if "data_twice" in names:
-        page.write = partial(_twice, page.write)
+    """Alters the rows and the pagination of a page by the alterations of these names."""
+    for name, alteration in _ALTERATIONS.items():
+        if name in names:
+            alteration(page, chance)
 
 
 def break_cursor(page: Page, name: str) -> None:
     """Breaks the page's cursor: repeats that of the request, or is null although rows remain."""
     page.envelope["hasMore"] = True
     page.envelope["nextCursor"] = page.given_cursor if name == "repeated_cursor" else None
+
+
+def _drift(page: Page, chance: random.Random) -> None:
+    if page.rows:
+        position = chance.randrange(len(page.rows))
+        page.rows[position] = _drifted(page.rows[position], chance)
+
+
+def _add_fields(page: Page, _: random.Random) -> None:
+    page.rows[:] = [row[:-1] + EXTRA for row in page.rows]
+
+
+def _repeat_record(page: Page, chance: random.Random) -> None:
+    """The last one of the page before, or one of this page."""
+    if not page.rows:
+        return
+    if page.before and chance.random() < 0.5:
+        page.rows.insert(0, page.before)
+    else:
+        position = chance.randrange(len(page.rows))
+        page.rows.insert(position, page.rows[position])
+
+
+def _move_total(page: Page, chance: random.Random) -> None:
+    if pagination := page.envelope.get("pagination"):
+        pagination["total"] = max(0, pagination["total"] + chance.choice((-3, -2, -1, 1, 2, 3)))
+
+
+def _enlarge_total(page: Page, _: random.Random) -> None:
+    if pagination := page.envelope.get("pagination"):
+        pagination["total"] = 2**63
+
+
+def _add_cursor_at_end(page: Page, chance: random.Random) -> None:
+    if page.envelope.get("hasMore") is False:
+        page.envelope["nextCursor"] = f"{chance.getrandbits(96):024x}"
+
+
+def _announce_no_more(page: Page, _: random.Random) -> None:
+    if page.envelope.get("nextCursor"):
+        page.envelope["hasMore"] = False
+
+
+def _write_array_alone(page: Page, _: random.Random) -> None:
+    if not page.rows:
+        page.write = _as_empty_array
+
+
+def _nest(page: Page, _: random.Random) -> None:
+    page.write = partial(_deep, page.write)
+
+
+def _key_by_number(page: Page, _: random.Random) -> None:
+    page.rows[:] = [
+        _with_member(row, f'"prices":{{"{serial}":1.5}}') for serial, row in enumerate(page.rows)
+    ]
+
+
+def _spoil_record(member: str, page: Page, chance: random.Random) -> None:
+    if page.rows:
+        position = chance.randrange(len(page.rows))
+        page.rows[position] = _with_member(page.rows[position], member)
+
+
+def _write_data_twice(page: Page, _: random.Random) -> None:
+    page.write = partial(_twice, page.write)
+
+
+_ALTERATIONS: Final[Mapping[str, Callable[[Page, random.Random], None]]] = {
+    "type_drift": _drift,
+    "extra_fields": _add_fields,
+    "duplicate_records": _repeat_record,
+    "moved_total": _move_total,
+    "huge_total": _enlarge_total,
+    "cursor_at_end": _add_cursor_at_end,
+    "more_unannounced": _announce_no_more,
+    "empty_array": _write_array_alone,
+    "deep_nesting": _nest,
+    "keyed_object": _key_by_number,
+    **{name: partial(_spoil_record, member) for name, member in _BAD_MEMBERS.items()},
+    "data_twice": _write_data_twice,
+}
+"""By the name of the fault, in the order in which they are carried out."""
 
 
 def _with_member(row: bytes, member: str) -> bytes:
