@@ -32,9 +32,11 @@ class Bar:
 
     def is_behind(self, other: Bar) -> bool:
         """Whether it would go back from another one."""
-        if self.total and other.total:
-            return (self.done / self.total, self.done) < (other.done / other.total, other.done)
-        return self.done < other.done
+        if not self.total or not other.total:
+            return self.done < other.done
+        own_share = self.done / self.total
+        other_share = other.done / other.total
+        return (own_share, self.done) < (other_share, other.done)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,8 +127,13 @@ def _store(
     """
     path = plan.folder / PASSWORDS_FILE
     header, stored = _read_stored(path)
-    rows = [row for row in stored if int(row[0]) not in operations or int(row[0]) in attempted]
-    passwords = {int(row[0]): row[-1] for row in rows}
+    rows: list[list[str]] = []
+    passwords: dict[int, str] = {}
+    for row in stored:
+        number = int(row[0])
+        if number not in operations or number in attempted:
+            rows.append(row)
+            passwords[number] = row[-1]
     new = [operation for number, operation in operations.items() if number not in passwords]
     for operation in new:
         passwords[operation.id] = generate()
