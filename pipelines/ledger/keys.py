@@ -49,22 +49,22 @@ def key_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:
     forms = [search_key(name, value)]
     if name == "email":
         forms.append(value.strip().casefold())
-    return tuple(
-        hashlib.sha256("\0".join((host, name, form)).encode()).digest()
-        for form in dict.fromkeys(forms)
-        if form
-    )
+    return tuple(_hash(host, name, form) for form in dict.fromkeys(forms) if form)
 
 
 def spelling_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:
     """Hashes of a code however the platform spells it; of an e-mail address none. See `spelling_host`."""
     loose = loose_code(value) if name != "email" else ""
-    return (hashlib.sha256("\0".join((host, name, loose)).encode()).digest(),) if loose else ()
+    return (_hash(host, name, loose),) if loose else ()
 
 
 def spelling_host(host: str) -> str:
     """The host under which a ledger has such hashes: they find a record, and claim none, since codes may be alike."""
     return f"{host} in any spelling"
+
+
+def _hash(*parts: str) -> bytes:
+    return hashlib.sha256("\0".join(parts).encode()).digest()
 
 
 def body_hash(path: str, body: Mapping[str, Any]) -> bytes:
