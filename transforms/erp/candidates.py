@@ -171,12 +171,12 @@ def buckets(candidates: Candidates, count: int) -> tuple[Ints, Ints]:
     size = len(usable[0].lines)
     left = [candidates.pairs.line, *(np.flatnonzero(one.first >= 0) for one in usable)]
     right = [candidates.pairs.customer + size, *(one.first[one.first >= 0] for one in usable)]
-    ends = np.concatenate(left), np.concatenate(right)
+    left_ends = np.concatenate(left)
+    right_ends = np.concatenate(right)
     root = np.arange(size + len(usable[0].customers))
-    while (root[ends[0]] != root[ends[1]]).any():
-        lower, higher = (
-            extreme(root[ends[0]], root[ends[1]]) for extreme in (np.minimum, np.maximum)
-        )
+    while (root[left_ends] != root[right_ends]).any():
+        lower = np.minimum(root[left_ends], root[right_ends])
+        higher = np.maximum(root[left_ends], root[right_ends])
         np.minimum.at(root, higher, lower)
         while (root[root] != root).any():
             root = root[root]

@@ -91,21 +91,16 @@ def _loose_keys(
     is_default = documents["is_default"].fillna(False).to_numpy(np.bool_)
     chosen = default_row_per_owner(owner, is_default, len(customers))
     firm = column(array(documents["fiscal_name"]).take(positions(chosen)))
-    phones = [_ends_of_phones(side) for side in (lines, customers)]
-    codes = pd.Series(pd.factorize(pd.concat(phones))[0])
-    ours, theirs = (
-        {"phone": pd.Series(of.to_numpy(), rows.index)}
-        for of, rows in (
-            (codes[: len(phones[0])], phones[0]),
-            (codes[len(phones[0]) :], phones[1]),
-        )
-    )
-    persons = _texts(lines, "first_name", "last_name"), _texts(customers, "first_name", "last_name")
-    firms = _texts(lines, "fiscal_name"), firm.fillna("")
-    for kind, texts in (("person", persons), ("firm", firms)):
-        ours[kind], theirs[kind] = _numbers_of_names(*texts)
-    ours, theirs = ({kind: _rare(of) for kind, of in side.items()} for side in (ours, theirs))
-    return ours, theirs
+    found = {
+        "phone": _numbers_of_phones(_ends_of_phones(lines), _ends_of_phones(customers)),
+        "person": _numbers_of_names(
+            _texts(lines, "first_name", "last_name"), _texts(customers, "first_name", "last_name")
+        ),
+        "firm": _numbers_of_names(_texts(lines, "fiscal_name"), firm.fillna("")),
+    }
+    of_lines = {kind: _rare(ours) for kind, (ours, _) in found.items()}
+    of_customers = {kind: _rare(theirs) for kind, (_, theirs) in found.items()}
+    return of_lines, of_customers
 
 
 def _rare(values: pd.Series[int]) -> pd.Series[int]:
@@ -121,6 +116,15 @@ def _texts(rows: pd.DataFrame, *names: str) -> pd.Series[str]:
 def _ends_of_phones(rows: pd.DataFrame) -> pd.Series[str]:
     digits = _texts(rows, "phone").str.replace("[^0-9]+", "", regex=True).str[-_DIGITS:]
     return digits[digits.str.len() == _DIGITS]
+
+
+def _numbers_of_phones(
+    ours: pd.Series[str], theirs: pd.Series[str]
+) -> tuple[pd.Series[int], pd.Series[int]]:
+    """A number for each end of a phone number, by row number."""
+    numbers, _ = pd.factorize(pd.concat([ours, theirs]))
+    count = len(ours)
+    return pd.Series(numbers[:count], ours.index), pd.Series(numbers[count:], theirs.index)
 
 
 def _numbers_of_names(

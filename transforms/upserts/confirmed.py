@@ -52,7 +52,8 @@ def price_jumps(inputs: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
     """
     now = inputs["price"]
     before = _last_confirmed(inputs["key"], confirmed, "price")
-    new, old = _doubles(now), _doubles(before)
+    new = _doubles(now)
+    old = _doubles(before)
     is_positive = (new > 0) & (old > 0)
     ratio = np.divide(new, old, out=np.ones(len(new)), where=is_positive)
     rows = np.flatnonzero((ratio >= JUMP) | (ratio <= 1 / JUMP))
@@ -86,11 +87,14 @@ def _is_same(given: Column[Any], known: Column[Any]) -> Column[Any]:
         lambda text: msgspec.json.encode(msgspec.json.decode(text)).decode()
     )
     given = given.mask(is_small, as_confirmed.astype(given.dtype))
-    are_whole = [texts.str.contains(_WHOLE, regex=True).fillna(False) for texts in (given, known)]
-    is_equal_number = pd.Series(_doubles(given) == _doubles(known), given.index) & ~(
-        are_whole[0] & are_whole[1]
-    )
-    return (given == known).fillna(False) | is_equal_number
+    is_equal_text = (given == known).fillna(False)
+    is_equal_number = pd.Series(_doubles(given) == _doubles(known), given.index)
+    are_whole = _is_whole(given) & _is_whole(known)
+    return is_equal_text | (is_equal_number & ~are_whole)
+
+
+def _is_whole(texts: Column[Any]) -> Column[Any]:
+    return texts.str.contains(_WHOLE, regex=True).fillna(False)
 
 
 def _doubles(texts: Column[Any]) -> npt.NDArray[np.float64]:
