@@ -319,7 +319,8 @@ def test_the_script_of_ci_ends_as_its_checks_do(tmp_path: Path, failing: str, co
     done = subprocess.run([CHECKOUT / ".ci/run"], env=env, capture_output=True, text=True)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (code, "3 passed in 0.1s")
     made = (tmp_path / "made").read_text().splitlines()
-    assert made == [".venv/.desk test", ".venv-docs/.requirements", "site"]
+    environments = "-k -j2 dev .venv-docs/.requirements"
+    assert made == [environments, ".venv/.desk test", ".venv-docs/.requirements", "site"]
 
 
 def test_make_test_runs_each_check() -> None:
