@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -78,6 +79,18 @@ class KnownPriceLists:
         named = array(canonical_id(column(pa.array(cells, TEXT)))).drop_null()
         are_listed: bool = pc.all(pc.is_in(named, value_set=self.ids), min_count=0).as_py()
         return are_listed
+
+
+@contextmanager
+def one_version(path: Path) -> Iterator[None]:
+    """What the block reads of the published warehouse is of one version, which is opened once."""
+    if not path.exists():
+        yield
+        return
+    from orderbridge.pipelines.warehouse.build import kept_open
+
+    with kept_open():
+        yield
 
 
 def current_customers(path: Path, host: str) -> CurrentCustomers:

@@ -180,10 +180,12 @@ def make_plan(
             on_proposal(explain_columns(inputs.mapping, inputs.table))
         parent = own_path(usable_path((options.out or project_file("plan")).absolute())).parent
         on_inputs(inputs)
-        organization = current_state.known_organization(warehouse_path(), settings, ledger)
-        ledger.check_newest()
-        check_host(settings, ledger)
-        maker = _PlanMaker(options, settings, inputs, ledger, organization)
+        warehouse = warehouse_path()
+        with current_state.one_version(warehouse):
+            organization = current_state.known_organization(warehouse, settings, ledger)
+            ledger.check_newest()
+            check_host(settings, ledger)
+            maker = _PlanMaker(options, settings, inputs, ledger, organization)
         with hidden_folder(parent) as folder:
             manifest, statistics = maker.write(folder, versions)
             name = f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}"

@@ -58,14 +58,17 @@ def check_platform(client: Client, legacy: LegacySettings, ledger: Ledger) -> No
     digest = key_digest(legacy, ledger)
     if ledger.is_known_key(host, digest):
         return
+    from orderbridge.pipelines.warehouse.build import kept_open
+
     others = ledger.other_keys_used_at(host, digest)
-    known = _Known.read(ledger, host, max(others, default=None))
-    if known.is_empty:
-        if others:
-            raise _unknown_key(host)
-        return
-    if not any(map(known.has_any, _first_pages(client, legacy.page_limit))):
-        raise _other_organization(host)
+    with kept_open():
+        known = _Known.read(ledger, host, max(others, default=None))
+        if known.is_empty:
+            if others:
+                raise _unknown_key(host)
+            return
+        if not any(map(known.has_any, _first_pages(client, legacy.page_limit))):
+            raise _other_organization(host)
     ledger.keep_key(host, digest)
 
 
