@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import Final, Literal
 
 import duckdb
@@ -121,6 +122,7 @@ class RecentPlaces:
         self._lists = list_fields(build, resource)
         self._holders: dict[str, list[str]] = {}
         self._of_record: set[str] = set()
+        self._columns_by_table: dict[str, dict[str, str]] = {}
 
     def holders(self, place: str) -> list[str]:
         """A place, after the objects and lists that hold it."""
@@ -156,12 +158,14 @@ class RecentPlaces:
         """How many of the rows with a number, or with yes or no, have another one than 0 or false."""
         yield from self._columns(kind, is_zero_counted=True)
 
+    @cached_property
     def _tables(self) -> list[str]:
+        """The child tables of the list."""
         tables = table_names(self._build, "raw")
         return [one for one in tables if one.startswith(f"{self._resource}__")]
 
     def _columns(self, kind: RowKind, *, is_zero_counted: bool) -> Iterator[Count]:
-        tables = self._tables() if kind == "new" else []
+        tables = self._tables if kind == "new" else []
         for table in (self._resource, *tables):
             columns = {
                 name: of
@@ -175,9 +179,12 @@ class RecentPlaces:
 
     def _values_of(self, table: str) -> dict[str, str]:
         """The columns of a table that hold values of the platform, and their types."""
-        ours = (self._key(table), "position", *RESERVED)
-        kinds = columns_of(self._build, f'raw."{table}"')
-        return {name: of for name, of in kinds.items() if name not in ours}
+        if table not in self._columns_by_table:
+            ours = (self._key(table), "position", *RESERVED)
+            kinds = columns_of(self._build, f'raw."{table}"')
+            of_platform = {name: of for name, of in kinds.items() if name not in ours}
+            self._columns_by_table[table] = of_platform
+        return self._columns_by_table[table]
 
     def _is_moved(self, table: str, column: str) -> bool:
         """Whether the field of a column is in a child table since it turned out to be in a list."""
@@ -221,7 +228,7 @@ class RecentPlaces:
 
     def _child_tables(self) -> Iterator[Count]:
         """How many records have a row in each child table."""
-        for table in self._tables():
+        for table in self._tables:
             key = sql_name(self._key(table))
             sql = f"""
                 SELECT s.batch, count_if(c.id IS NOT NULL), count(*)
