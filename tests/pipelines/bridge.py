@@ -32,6 +32,7 @@ import tests.fast_dlt  # makes dlt faster
 import tests.fast_duckdb  # noqa: F401 # makes DuckDB faster
 from orderbridge.pipelines.cli.main import main
 from orderbridge.pipelines.cli.process import STOP, Stop, prepare_environment
+from orderbridge.pipelines.pull import publishing
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.pull.pull import pull
 from orderbridge.sandbox import Sandbox, SandboxConfig, serve
@@ -44,6 +45,8 @@ from orderbridge.sources.settings import load_dlt
 mock.patch.object(
     spool, "DIGEST_COST", 2
 ).start()  # of a guess at a key: 40 ms of each pull otherwise
+# `tests.fast_duckdb` has one thread; to start another in each pull is a tenth of its CPU
+mock.patch.dict(publishing.MERGE_SETTINGS, threads=1).start()
 SMALL: dict[str, Any] = {
     "customers": 40,
     "orders": 30,
