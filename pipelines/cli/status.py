@@ -40,6 +40,7 @@ def command(max_age: float | None, lang: Language | None) -> int:
 
 def lines(status: Status, texts: Texts | None = None) -> list[str]:
     """The status as text, one item a line."""
+    from orderbridge.pipelines.reporting.status import is_being_sent
     from orderbridge.pipelines.warehouse.bi.marks import MARK
     from orderbridge.pipelines.warehouse.finding_history import in_words
 
@@ -63,7 +64,7 @@ def lines(status: Status, texts: Texts | None = None) -> list[str]:
     if status.too_old and not status.lists:
         shown.append(texts("shown.never_pulled"))
     for plan in status.open_plans:
-        shown += _plan_lines(plan, texts)
+        shown += _plan_lines(plan, texts, is_sent=is_being_sent(plan, status))
     return shown + _removable_lines(status.removable_plans, texts)
 
 
@@ -156,19 +157,22 @@ def _age(hours: float) -> str:
     return f"{hours * 60:.0f} min" if -1 < hours < 1 else f"{hours:.1f} h"
 
 
-def _plan_lines(plan: OpenPlan, texts: Texts) -> list[str]:
-    """What is left of a plan, in words, and its next steps."""
+def _plan_lines(plan: OpenPlan, texts: Texts, *, is_sent: bool) -> list[str]:
+    """What is left of a plan, in words, and its next steps; none while it `is_sent`."""
     from orderbridge.pipelines.reporting.status import next_steps
 
     counts: Counter[str] = Counter()
     for state, count in sorted(plan.states.items()):
-        counts[texts(f"requests.{state}")] += count
+        is_under_way = is_sent and state == "in_flight"
+        counts[texts("requests.under_way" if is_under_way else f"requests.{state}")] += count
     left = ", ".join(f"{count} {words}" for words, count in counts.items())
     folder = Path(plan.folder)
     where = texts("shown.gone", folder=folder.name)
     if folder.is_dir():
         where = shlex.quote(plan.folder)
     kind = texts(f"kinds.{plan.kind}")
-    title = texts("shown.not_finished", kind=kind, where=where, left=left)
-    steps = [line for step in next_steps(plan) for line in step.lines_in(texts)]
-    return [f"  {title}", *(f"    {line}" for line in steps)]
+    code = "shown.being_sent" if is_sent else "shown.not_finished"
+    title = texts(code, kind=kind, where=where, left=left)
+    steps = [] if is_sent else next_steps(plan)
+    further = [line for step in steps for line in step.lines_in(texts)]
+    return [f"  {title}", *(f"    {line}" for line in further)]

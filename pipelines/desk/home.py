@@ -27,16 +27,14 @@ from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import QuestionRow, question_rows
 from orderbridge.pipelines.desk.texts import Texts
-from orderbridge.pipelines.ledger.lock import ledger_lock_file
 from orderbridge.pipelines.ledger.model import OpenPlan
 from orderbridge.pipelines.push.next_steps import Step
 from orderbridge.pipelines.questions.questions import asked_questions
-from orderbridge.pipelines.reporting.status import Status, next_steps, read_status
+from orderbridge.pipelines.reporting.status import Status, is_being_sent, next_steps, read_status
 from orderbridge.pipelines.warehouse.finding_history import NewFindings
-from orderbridge.pipelines.warehouse.lock import lock_holder
 from orderbridge.pipelines.warehouse.ops import LastRead
 from orderbridge.sources.errors import ExitCode, UsageError
-from orderbridge.sources.settings import DEMO_MARK, find_root, ledger_path
+from orderbridge.sources.settings import DEMO_MARK, find_root
 from orderbridge.transforms.rules import find_rule
 
 _OLD_H: Final = 36.0
@@ -206,7 +204,7 @@ def _add_status(page: Home, status: Status, texts: Texts) -> None:
     page.nights = nights(status, texts)
     page.news = [_news(one, texts) for one in status.new_findings]
     page.news += [NewsRow(one.text) for one in status.schema_changes]
-    page.unknown = [_unknown_row(plan, texts) for plan in _not_being_sent(status.open_plans)]
+    page.unknown = [_unknown_row(plan, texts) for plan in _not_being_sent(status)]
     page.running = status.running
 
 
@@ -306,12 +304,11 @@ def _time(text: object) -> datetime | str:
         return ""
 
 
-def _not_being_sent(plans: Sequence[OpenPlan]) -> Iterator[OpenPlan]:
+def _not_being_sent(status: Status) -> Iterator[OpenPlan]:
     """The plans that no command sends now: of one that is sent, a request without an answer is not unknown."""
-    is_locked = lock_holder(ledger_lock_file(ledger_path()))[1]
-    for plan in plans:
+    for plan in status.open_plans:
         own = import_of_plan(Path(plan.folder))
-        is_sent = own.is_sending if own is not None else is_locked and "in_flight" in plan.states
+        is_sent = own.is_sending if own is not None else is_being_sent(plan, status)
         if not is_sent:
             yield plan
 

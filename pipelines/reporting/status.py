@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
+from orderbridge.pipelines.ledger.lock import ledger_lock_file
 from orderbridge.pipelines.ledger.model import FINAL_STATES, OpenPlan
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.pushed_columns import newest_by_header
@@ -67,6 +68,7 @@ class Status:
         too_old: lists older than it, or never read.
         questions: how many are asked, by state.
         open_plans: plans with operations left that can still be sent, or are to be settled.
+        is_sending: a command works on the ledger now: requests in flight are on their way, and not unknown.
         removable_plans: plan folders that can go.
         new_findings: what the last run that reconciled found and the one before did not.
         schema_changes: what the last pull saw of the platform's fields, types and enumerations for the first time.
@@ -87,6 +89,7 @@ class Status:
     too_old: list[str] = field(default_factory=list)
     questions: dict[str, int] = field(default_factory=dict)
     open_plans: list[OpenPlan] = field(default_factory=list)
+    is_sending: bool = False
     removable_plans: list[PlanFolder] = field(default_factory=list)
     new_findings: list[NewFindings] = field(default_factory=list)
     schema_changes: list[SchemaChange] = field(default_factory=list)
@@ -138,6 +141,8 @@ def read_status(
 
 def _read_plans(status: Status) -> None:
     """Adds the plans of the ledger that are not finished, and the folders that nothing needs any more."""
+    # before the states are read: a push that ends meanwhile leaves nothing in flight
+    status.is_sending = lock_holder(ledger_lock_file(ledger_path()))[1]
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         unfinished = ledger.open_plans()
         left = [_without_overtaken(plan, ledger) for plan in unfinished]
@@ -156,6 +161,11 @@ def _without_overtaken(plan: OpenPlan, ledger: Ledger) -> OpenPlan:
 
 def _is_open(plan: OpenPlan) -> bool:
     return not set(plan.states) <= set(FINAL_STATES)
+
+
+def is_being_sent(plan: OpenPlan, status: Status) -> bool:
+    """Whether a command works on the plan now, as far as the ledger tells."""
+    return status.is_sending and "in_flight" in plan.states
 
 
 def _older_lists(status: Status, max_age_h: float) -> list[str]:

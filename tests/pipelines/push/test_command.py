@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.push_log import publish_push_log
 from orderbridge.pipelines.plan.make import PlanOptions, make_plan
 from orderbridge.pipelines.plan.model import Plan
@@ -104,7 +105,14 @@ def test_status_shows_open_plans_unless_they_can_never_be_sent(at: Place) -> Non
         connection.execute("UPDATE plans SET folder = replace(folder, ?, ?)", paths)
     assert open_plans(at) == found, "of a project that was moved or copied"
     with closing(sqlite3.connect(at.ledger)) as connection, connection:
-        connection.execute("UPDATE operations SET state = 'conflict' WHERE state = 'in_doubt'")
+        connection.execute("UPDATE operations SET state = 'in_flight' WHERE state = 'in_doubt'")
+    assert title in at.command("status").out
+    with ledger_lock(at.ledger):
+        sent = at.command("status").out
+    assert f"  being sent now: warehouses, '{doubted}': 2 on their way (requests)\n" in sent
+    assert "unknown outcome" not in sent
+    with closing(sqlite3.connect(at.ledger)) as connection, connection:
+        connection.execute("UPDATE operations SET state = 'conflict' WHERE state = 'in_flight'")
     shutil.rmtree(doubted)
     shutil.rmtree(copied_from)
     lost = "warehouses, a plan, which is gone: 2 with unknown outcome"
