@@ -164,7 +164,7 @@ def _plan_lines(plan: OpenPlan, texts: Texts, *, is_sent: bool) -> list[str]:
     counts: Counter[str] = Counter()
     for state, count in sorted(plan.states.items()):
         is_under_way = is_sent and state == "in_flight"
-        counts[texts("requests.under_way" if is_under_way else f"requests.{state}")] += count
+        counts[texts("shown.under_way" if is_under_way else f"requests.{state}")] += count
     left = ", ".join(f"{count} {words}" for words, count in counts.items())
     folder = Path(plan.folder)
     where = texts("shown.gone", folder=folder.name)

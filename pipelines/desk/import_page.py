@@ -89,10 +89,14 @@ class FirstFile:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedLines:
-    """An import of corrected lines, and their numbers in the file that they are of."""
+    """An import of corrected lines, and their numbers in the file that they are of.
+
+    `rejected`: lines that are wrong again, and wait there for their correction.
+    """
 
     row: ImportRow
     lines: Sequence[int]
+    rejected: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +223,15 @@ def _other_kind(one: DeskImport, columns: Sequence[str]) -> KindName | None:
 
 
 def _corrected_lines(one: DeskImport, texts: Texts) -> CorrectedLines:
-    return CorrectedLines(import_row(one, texts), one.corrected_lines)
+    return CorrectedLines(
+        import_row(one, texts), one.corrected_lines, _lines_to_correct(one, texts)
+    )
+
+
+def _lines_to_correct(one: DeskImport, texts: Texts) -> int:
+    """Lines that an import has rejected, and that nobody has corrected since."""
+    corrected = lines_of(corrections(one))
+    return corrections_of(one.result, texts, corrected, sent_before(one)).waiting
 
 
 def _first_file(one: DeskImport, texts: Texts) -> FirstFile | None:
@@ -227,13 +239,11 @@ def _first_file(one: DeskImport, texts: Texts) -> FirstFile | None:
     first = find_import(one.corrects)
     if first is None:
         return None
-    done = lines_of(corrections(first))
-    left = corrections_of(first.result, texts, done, sent_before(first))
     return FirstFile(
         row=import_row(first, texts),
         lines=one.corrected_lines,
         unsent=lines_to_confirm(first.result),
-        rejected=left.waiting,
+        rejected=_lines_to_correct(first, texts),
     )
 
 

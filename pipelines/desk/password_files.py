@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orderbridge.pipelines.desk.imports import DeskImport, import_of_plan
+from orderbridge.pipelines.desk.sent_before import confirmed_lines
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 from orderbridge.sources.settings import project_file
 
@@ -23,7 +24,7 @@ class PasswordFile:
     Attributes:
         folder: that it is in.
         customers: so many have a password in it.
-        lines: the corrected lines that were sent with it; none: the other lines of the file were.
+        lines: the corrected lines that it is of; none: the other lines of the file.
         at: when it was written.
     """
 
@@ -47,4 +48,5 @@ def password_files(one: DeskImport) -> list[PasswordFile]:
 def _password_file(path: Path, part: DeskImport) -> PasswordFile:
     rows = path.read_bytes().count(b"\n") - 1
     at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return PasswordFile(str(path.parent), rows, part.corrected_lines, at)
+    lines = sorted(confirmed_lines(path.parent)) if part.is_correction else []
+    return PasswordFile(str(path.parent), rows, lines or part.corrected_lines, at)

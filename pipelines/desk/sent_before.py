@@ -34,7 +34,8 @@ def sent_before(one: DeskImport) -> Mapping[Cells, SentBefore]:
 def _sent_lines(correction: DeskImport) -> dict[Cells, SentBefore]:
     """The lines that a correction has sent, by their cells in the file that was corrected."""
     first = find_import(correction.root)
-    confirmed = _confirmed_lines(correction)
+    folder = correction.result.get("folder")
+    confirmed = confirmed_lines(Path(folder)) if folder else set()
     if first is None or not confirmed:
         return {}
     at = datetime.fromtimestamp(correction.job.written_at, UTC)
@@ -46,13 +47,9 @@ def _sent_lines(correction: DeskImport) -> dict[Cells, SentBefore]:
     }
 
 
-def _confirmed_lines(correction: DeskImport) -> set[int]:
-    """The lines of a correction that its push has confirmed; none where its plan is gone or was changed."""
-    folder = correction.result.get("folder")
-    if not folder:
-        return set()
-    path = Path(folder) / RESULTS_FOLDER / "confirmed.csv"
+def confirmed_lines(folder: Path) -> set[int]:
+    """The lines that the push of the plan in a folder has confirmed; none where it is gone or was changed."""
     with suppress(UsageError, OSError):
-        rows = people_rows(path, RESULT_COLUMNS)
+        rows = people_rows(folder / RESULTS_FOLDER / "confirmed.csv", RESULT_COLUMNS)
         return {int(row["line"]) for row in rows if row["outcome"] == "confirmed"}
     return set()

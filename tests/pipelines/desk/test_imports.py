@@ -116,6 +116,7 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     page_again = seen_at_its_end(desk, again)
     ((cell, value),) = re.findall(r'<input name="(cell:[0-9:]+:3)" value="([^"]*)"', page_again)
     assert value == "mal@example"
+    assert re.search(">line 8</a>.*One of its rejected lines is not corrected", desk.get(path).text)
     last = desk.post(f"{again}/correct", **{cell: "mal@example.com"})
     left = last.headers["location"].removeprefix(desk.base)
     assert "Send one line" in seen_at_its_end(desk, left)
@@ -168,6 +169,7 @@ def test_passwords_are_in_the_file_that_the_page_names_and_on_no_page(
     page = send(desk, path, page)
     found = re.search(r"The folder of the file: <code>([^<]+)</code>", page)
     assert found is not None
+    assert "5 customers · lines of the file that were right " in page
     assert "Each customer needs their own to log in" in page
     assert "Delete the file once all of them are handed out" in page
     assert f'data-copy="{found[1]}"' in page
@@ -188,7 +190,7 @@ def test_passwords_are_in_the_file_that_the_page_names_and_on_no_page(
     page = send(desk, correction, seen_at_its_end(desk, correction))
     for shown in (page, desk.get(path).text):
         assert "They are in 2 files passwords.csv" in shown
-        assert re.search(f"5 customers · lines of the file that were right .*{found[1]}<", shown)
+        assert re.search(f"5 customers · lines of the file that were right [^·]*{found[1]}<", shown)
         assert re.search("One customer · line 7 ", shown)
     file.unlink()
     assert "Delete the file once" in desk.get(path).text
