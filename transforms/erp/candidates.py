@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from orderbridge.transforms.erp.compare import Pairs
-from orderbridge.transforms.frames import Bools, Ints
+from orderbridge.transforms.frames import Bools, Ints, distinct
 
 FREQUENT: Final = 20
 """A value that more rows of one side than this have in common identifies none of them."""
@@ -67,55 +67,73 @@ class Candidates(NamedTuple):
         return Candidates(own, self.is_accepted[is_here], self.was_matched[is_here], usable)
 
 
+class CommonKeys(NamedTuple):
+    """What lines and customers have in common.
+
+    Attributes:
+        numbers: by key, the pairs that have a value of it in common which is not frequent: `line * customers +
+            customer`.
+        usable: what the values of each key are good for.
+        customers: how many there are.
+    """
+
+    numbers: dict[str, Ints]
+    usable: dict[str, UsableKeys]
+    customers: int
+
+    def pairs(self, without: str | None = None) -> Pairs:
+        """The pairs that have a key in common; without a key: another one."""
+        of_keys = [of for key, of in self.numbers.items() if key != without]
+        numbers = distinct(np.concatenate([np.empty(0, np.int64), *of_keys]))
+        return Pairs(*np.divmod(numbers, max(self.customers, 1)))
+
+
 def find_candidates(
-    ours: Mapping[str, pd.Series[int]],
-    theirs: Mapping[str, pd.Series[int]],
-    sizes: tuple[int, int],
+    common: CommonKeys,
     reviewed: tuple[Ints, Ints, Bools] | None = None,
     matched_before: tuple[Ints, Ints] | None = None,
 ) -> Candidates:
-    """The candidates among so many lines and customers, from the hashes of their keys: see `common_keys`.
+    """The candidates among lines and customers, from what they have in common.
 
     `reviewed` are pairs that a person has decided about, in the order of the decisions, and whether each is accepted.
     Of several accepted pairs of a line or of a customer only the last one counts. `matched_before` are pairs that the
     last match has had; those without a key in common any more are no candidates.
     """
-    pairs, usable = common_keys(ours, theirs, sizes)
-    numbers = pairs.line * sizes[1] + pairs.customer
+    size = common.customers
+    pairs = common.pairs()
+    numbers = pd.Index(pairs.line * size + pairs.customer)
     accepted = np.empty(0, np.int64)
     if reviewed is not None and len(reviewed[0]):
-        decided = reviewed[0] * sizes[1] + reviewed[1]
+        decided = reviewed[0] * size + reviewed[1]
         is_accepted = reviewed[2]
         accepted = decided[is_accepted]
-        is_replaced = [pd.Index(side).duplicated("last") for side in np.divmod(accepted, sizes[1])]
+        is_replaced = [pd.Index(side).duplicated("last") for side in np.divmod(accepted, size)]
         accepted = accepted[~np.logical_or(*is_replaced)]
-        numbers = np.union1d(np.setdiff1d(numbers, decided[~is_accepted]), accepted)
-        pairs = Pairs(*np.divmod(numbers, sizes[1]))
+        kept = numbers[~numbers.isin(decided[~is_accepted])]
+        numbers = pd.Index(distinct(np.concatenate([kept, accepted])))
+        pairs = Pairs(*np.divmod(numbers.to_numpy(), size))
     before = np.empty(0, np.int64)
     if matched_before is not None:
-        before = matched_before[0] * sizes[1] + matched_before[1]
-    return Candidates(pairs, np.isin(numbers, accepted), np.isin(numbers, before), usable)
+        before = matched_before[0] * size + matched_before[1]
+    return Candidates(pairs, numbers.isin(accepted), numbers.isin(before), common.usable)
 
 
 def common_keys(
     ours: Mapping[str, pd.Series[int]], theirs: Mapping[str, pd.Series[int]], sizes: tuple[int, int]
-) -> tuple[Pairs, dict[str, UsableKeys]]:
+) -> CommonKeys:
     """The pairs that have a key in common, and the rows that each key may identify.
 
     Both are hashes of keys, by key and row number (see `hash_keys`), of customers several of a row where it has several
     documents; `sizes` is how many lines and customers there are.
     """
-    pairs = [np.empty(0, np.int64)]
+    numbers = {}
     usable = {}
     for key, hashes in ours.items():
         common = _CommonValues(hashes, theirs[key])
         usable[key] = common.usable(sizes)
         lines, customers = common.pairs()
-        pairs.append(lines * sizes[1] + customers)
-    # those of each key are sorted, so these mostly are
-    numbers = np.sort(np.concatenate(pairs), kind="stable")
-    numbers = numbers[np.diff(numbers, prepend=-1) > 0]
-    return Pairs(*np.divmod(numbers, max(sizes[1], 1))), usable
+        numbers[key] = lines * sizes[1] + customers
+    return CommonKeys(numbers, usable, sizes[1])
 
 
 class _CommonValues:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.erp.compare import Pairs
-from orderbridge.transforms.erp.match_keys import AS_WRITTEN, CodeForm
+from orderbridge.transforms.erp.match_keys import AS_WRITTEN, MATCH_KEYS, CodeForm
 from orderbridge.transforms.frames import Bools
 from orderbridge.transforms.questions import Answer, Choice, Evidence, Question, question
 
@@ -46,7 +46,7 @@ class OtherForms(NamedTuple):
 def unlike_codes(ours: pd.Series[str], theirs: pd.Series[str]) -> pd.DataFrame:
     """Pairs of codes, by row numbers, that nobody of the other side has, and that are equal but for what is in front.
 
-    `ours` are the codes of lines that identify someone, by row number; `theirs` those of customers.
+    `ours` are the normalized codes of lines, by row number; `theirs` those of customers.
     """
     of_lines = _split(ours[~ours.isin(theirs)])
     of_customers = _split(theirs[~theirs.isin(ours)])
@@ -79,7 +79,11 @@ def other_forms(pairs: pd.DataFrame, others: Pairs, customers: int) -> dict[str,
 
 
 def _split(codes: pd.Series[str]) -> pd.DataFrame:
-    """`prefix` and `number` of codes that have this form, `bare` without zeros in front, `code` and `row`."""
+    """`prefix` and `number` of codes that have this form, `bare` without zeros in front, `code` and `row`.
+
+    Codes that identify nobody are left out.
+    """
+    codes = codes[MATCH_KEYS["erp_code"].identifies(codes)]
     parts = codes.str.extract(_FORM).assign(code=codes, row=codes.index.to_numpy(np.int64))
     parts = parts[parts["number"].notna()]
     return parts.assign(bare=parts["number"].str.lstrip("0"))

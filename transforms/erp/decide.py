@@ -140,11 +140,9 @@ def _without_rows_of(pairs: pd.DataFrame, decided: pd.DataFrame) -> pd.DataFrame
 
 def _leads(pairs: pd.DataFrame, side: str) -> pd.Series[bool]:
     """Whether each pair weighs more than all others of its line, or customer, by `MARGIN`."""
-    ordered = pairs.sort_values("weight", ascending=False, kind="stable").groupby(side)["weight"]
-    is_first = ordered.cumcount() == 0
-    next_weight = ordered.shift(-1)
-    is_ahead = next_weight.isna() | (pairs["weight"] - next_weight >= MARGIN)
-    return is_first & is_ahead
+    best = pairs.groupby(side)["weight"].transform("max")
+    is_near = pairs["weight"] > best - MARGIN
+    return is_near & (is_near.groupby(pairs[side]).transform("sum") == 1)
 
 
 def _deciding_keys(evidence: Evidence, is_accepted: Bools) -> pd.Series[str]:

@@ -76,7 +76,8 @@ class Evidence(NamedTuple):
 
     def has(self, field: str, *marks: int) -> Bools:
         """Whether a field of each pair has one of some marks."""
-        return np.isin(self.marks[field], marks)
+        found: Bools = np.logical_or.reduce([self.marks[field] == mark for mark in marks])
+        return found
 
     def any_has(self, fields: Mapping[str, Any] | tuple[str, ...], *marks: int) -> Bools:
         """Whether one of some fields has one of some marks."""

@@ -23,6 +23,7 @@ from orderbridge.transforms.values.texts import (
     EMAIL_FORM,
     email_key,
     lookalike_key,
+    replaced_where,
     tidied,
     without_blank,
     without_zero_fraction,
@@ -99,7 +100,10 @@ class CodeForm(NamedTuple):
 
     def key(self, texts: pd.Series[str]) -> pd.Series[str]:
         """Codes in the form in which they are compared."""
-        codes = code(texts)
+        return self.without_ignored(code(texts))
+
+    def without_ignored(self, codes: pd.Series[str]) -> pd.Series[str]:
+        """Normalized codes without what is ignored in them."""
         if self.prefix not in (None, AS_WRITTEN):
             codes = codes.str.replace(
                 f"(?i)^{re.escape(str(self.prefix))}([0-9])", r"\1", regex=True
@@ -113,14 +117,15 @@ def loose_code(codes: pd.Series[str]) -> pd.Series[str]:
     """Codes without punctuation and zeros in front of numbers, in one case: what spreadsheets and typists change."""
     if not codes.str.isalnum().all():
         codes = codes.str.replace(_NOT_ALPHANUMERIC, "", regex=True)
-    if codes.str.fullmatch("[0-9]+").all():
+    if codes.str.isdecimal().all() and codes.str.isascii().all():
         return codes.str.lstrip("0")
     return codes.str.lower().str.lstrip("0").str.replace("([^0-9])0+", r"\1", regex=True)
 
 
 def loose_document(numbers: pd.Series[str]) -> pd.Series[str]:
     """Numbers of documents in the form of `loose_code`, without the prefix of a country in Europe."""
-    return loose_code(numbers.str.replace(_COUNTRY, r"\1\2\3\4", regex=True))
+    has_letters = numbers.str.contains("^[a-z]{2}", regex=True)
+    return loose_code(replaced_where(numbers, has_letters, _COUNTRY, r"\1\2\3\4"))
 
 
 def loose_email(keys: pd.Series[str]) -> pd.Series[str]:
@@ -130,7 +135,9 @@ def loose_email(keys: pd.Series[str]) -> pd.Series[str]:
 
 def mailbox(texts: pd.Series[str]) -> pd.Series[str]:
     """E-mail addresses as `email_key` has them, without the tag of a mailbox: `ana+web@x` is `ana@x`."""
-    return email_key(texts).str.replace(r"^([^@+]+)\+[^@]*@", r"\1@", regex=True)
+    keys = email_key(texts)
+    is_tagged = keys.str.contains("+", regex=False)
+    return replaced_where(keys, is_tagged, r"^([^@+]+)\+[^@]*@", r"\1@")
 
 
 def document_number(texts: pd.Series[str]) -> pd.Series[str]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from anyascii import anyascii
 
-from orderbridge.transforms.frames import TEXT, Bools, Ints, array, column
+from orderbridge.transforms.frames import TEXT, Bools, Ints, array, column, distinct
 
 _NO_WORDS: Final = ("sa", "sac", "srl", "sl", "slu", "sas", "spa", "eirl", "ltda", "lda", "cia", "inc", "ltd", "llc",
     "gmbh", "ug", "kg", "sarl", "eurl", "cb", "snc", "oo", "sp", "ood", "eood", "ad", "ae", "oe", "epe", "ike",
@@ -76,7 +76,7 @@ class NameWords:
 
     def joined(self, other: NameWords) -> NameWords:
         """The words of both columns."""
-        return replace(self, numbers=np.union1d(self.numbers, other.numbers))
+        return replace(self, numbers=distinct(np.concatenate([self.numbers, other.numbers])))
 
     def or_else(self, other: NameWords) -> NameWords:
         """The words of each row, or those of another column where it has none."""
@@ -110,7 +110,7 @@ def split_names(*columns: pd.Series[str]) -> list[NameWords]:
         words = pc.replace_substring(words, written, plain)
     codes = pc.dictionary_encode(words)
     count = max(len(codes.dictionary), 1)
-    numbers = np.unique(
+    numbers = distinct(
         rows.filter(is_word).to_numpy().astype(np.int64) * count + codes.indices.to_numpy()
     )
     ends = np.searchsorted(numbers, np.arange(len(columns) + 1) * size * count)

@@ -60,7 +60,7 @@ def suggested_pairs(
     """
     owned = owned_documents(documents, customers)
     ours, theirs = _loose_keys(lines, customers, owned)
-    pairs, _ = common_keys(ours, theirs, (len(lines), len(customers)))
+    pairs = common_keys(ours, theirs, (len(lines), len(customers))).pairs()
     pairs = pairs.where(~_is_reviewed(pairs, lines, customers, reviews))
     if not len(pairs.line):
         return frame(ERP_PAIRS)

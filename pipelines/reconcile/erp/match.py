@@ -7,7 +7,7 @@ hashes of keys, the pairs that they make, and the codes that have no match.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -20,7 +20,13 @@ from orderbridge.pipelines.reconcile import parts
 from orderbridge.pipelines.reconcile.parts import Parts, RowFile, folder_of
 from orderbridge.pipelines.warehouse.sql import has_tables
 from orderbridge.sources.words import number
-from orderbridge.transforms.erp.candidates import Candidates, buckets, common_keys, find_candidates
+from orderbridge.transforms.erp.candidates import (
+    Candidates,
+    CommonKeys,
+    buckets,
+    common_keys,
+    find_candidates,
+)
 from orderbridge.transforms.erp.codes import OtherForms, other_forms, unlike_codes
 from orderbridge.transforms.erp.compare import AS_GIVEN, Notation
 from orderbridge.transforms.erp.findings import LINE_ENTITY, missing_customer_findings
@@ -145,15 +151,17 @@ def match_lines(
         (rows.assign(row=rows["row"] - first).set_index("row") for rows in batches),
         with_stand_ins=True,
     )
+    common = common_keys(ours, theirs, (len(lines), customers))
+    del ours, theirs
     last = _last_matches(build)
     reviewed, matched_before = None, None
     if len(last) or (reviews is not None and len(reviews)):
         ids = build.sql("SELECT customer_id FROM match_keys").to_arrow_table()["customer_id"]
         reviewed = reviewed_rows(lines, ids, reviews) if reviews is not None else None
         matched_before = reviewed_rows(lines, ids, last)[:2]
-    candidates = find_candidates(ours, theirs, (len(lines), customers), reviewed, matched_before)
-    forms = _code_forms(build, lines, ours, theirs) if "erp_code" in lines else {}
-    del ours, theirs
+    candidates = find_candidates(common, reviewed, matched_before)
+    forms = _code_forms(build, lines, common) if "erp_code" in lines else {}
+    del common
     count = (len(lines) + customers + papers) // ROWS_PER_BUCKET + 1
     files = {name: RowFile(folder_of(build), columns) for name, (columns, *_) in _TABLES.items()}
     findings = [rule_findings(LINE_ENTITY, "line_repeated", repeated)]
@@ -214,27 +222,14 @@ def _suggested(
 
 
 def _code_forms(
-    build: duckdb.DuckDBPyConnection,
-    lines: pd.DataFrame,
-    ours: Mapping[str, pd.Series[int]],
-    theirs: Mapping[str, pd.Series[int]],
+    build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, common: CommonKeys
 ) -> dict[str, OtherForms]:
-    """The codes of both sides that are equal in another form; `ours` and `theirs` are the hashes of the keys."""
+    """The codes of both sides that are equal in another form."""
     known = from_arrow(build.sql("SELECT erp_code FROM match_keys").to_arrow_table())
-    unlike = unlike_codes(_codes(lines), _codes(known))
+    unlike = unlike_codes(code(lines["erp_code"]), code(known["erp_code"]))
     if unlike.empty:
         return {}
-    our_others, their_others = (
-        {key: hashes[key] for key in ours if key != "erp_code"} for hashes in (ours, theirs)
-    )
-    pairs, _ = common_keys(our_others, their_others, (len(lines), len(known)))
-    return other_forms(unlike, pairs, len(known))
-
-
-def _codes(rows: pd.DataFrame) -> pd.Series[str]:
-    """The ERP codes of rows that identify someone."""
-    codes = code(rows["erp_code"])
-    return codes[MATCH_KEYS["erp_code"].identifies(codes)]
+    return other_forms(unlike, common.pairs(without="erp_code"), len(known))
 
 
 def _last_matches(build: duckdb.DuckDBPyConnection) -> pd.DataFrame:
@@ -266,7 +261,7 @@ def _hashes(
     for rows in frames:
         values = key_values(rows, dict(zip(keys, keys, strict=True)))
         if "erp_code" in values:
-            values["erp_code"] = notation.codes.key(values["erp_code"])
+            values["erp_code"] = notation.codes.without_ignored(values["erp_code"])
         for key, hashes in hash_keys(values, hash_texts, with_stand_ins=with_stand_ins).items():
             made[key].append(hashes)
     return {key: pd.concat([pd.Series(dtype=np.uint64), *hashes]) for key, hashes in made.items()}
