@@ -11,25 +11,19 @@ import logging
 import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
 from orderbridge.pipelines.cli.terminal import Style, escape, escape_lines, event_json
 from orderbridge.sources.command_line import complete
 from orderbridge.sources.http.waiting import WAITS
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 LINE_EVERY_S: Final = 10.0
 JSON_EVERY_S: Final = 1.0
@@ -83,7 +77,21 @@ class Reporter:
         self._step: TaskID | None = None
         self._last_line_at: dict[str, float] = {}
         self._begun_at: dict[str, float] = {}
-        self._bars = Progress(
+
+    @cached_property
+    def _bars(self) -> Progress:
+        """The bars on a terminal; in a pipe nothing of them is imported."""
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        return Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
@@ -94,7 +102,6 @@ class Reporter:
             console=self._err,
             transient=True,  # what remains on the screen is the result
             redirect_stdout=False,  # the result, which is not to appear among the bars on stderr
-            disable=self.style != "auto",
         )
 
     def attach(self) -> None:
@@ -105,11 +112,13 @@ class Reporter:
 
     def __enter__(self) -> Reporter:
         self.attach()
-        self._bars.start()
+        if self.style == "auto":
+            self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bars.stop()
+        if self.style == "auto":
+            self._bars.stop()
 
     def begin(self, phase: str) -> None:
         """Called when a phase of the run begins: an event for machines, since people see what it does."""
