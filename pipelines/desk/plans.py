@@ -5,6 +5,7 @@ In: what `import --json --values` printed. Out: dataclasses for the templates; e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,10 +32,14 @@ _COMPARED: Final = ("exists_differs", "ambiguous")
 _ASKED: Final = ("in_doubt",)
 """Outcomes that the page asks about: their next step is not repeated for each line."""
 _READ_AS: Final = ("plan_note.notation", "plan_note.currency")
+_ARTICLE_CODES: Final = ("erpCode", "sku")
 _DOCUMENTS: Final = "documents"
 _MONEY: Final = ("price",)
 """Fields that are shown with two decimals, whole numbers too."""
 _PART: Final = "; "
+_FIELD_END: Final = re.compile("[;,] ")
+"""What is between the fields of a reason."""
+_JUMPS_SHOWN: Final = 5
 _ON_THE_PAGE: Final = ("again", "wait", "correct", "compare", "answer", "answer_one")
 """Next steps for which the page has a button or a table."""
 
@@ -338,11 +343,7 @@ def corrections_of(
     found: dict[int, list[_Problem]] = {}
     further = 0
     for reason in reasons:
-        wrong = {columns_of.get(path, "") for path in str(reason["field"] or "").split("; ")}
-        if wrong.isdisjoint(
-            columns
-        ):  # what a second file would fill: the words begin with the column of the code
-            wrong = {str(reason["words"]).partition(": ")[0]}
+        wrong = _wrong_columns(reason, columns_of, columns)
         further += reason["lines"] - len(reason["rows"])
         for row in reason["rows"]:
             if row.get("cells") and row["line"] not in corrected:
@@ -359,6 +360,18 @@ def corrections_of(
     hidden = sum(row.sent is None for row in all_rows) - sum(row.sent is None for row in rows)
     is_sent = [bool(one["fields"]) for one in _rows(document, "columns")]
     return Corrections(columns, rows, _wrong_first(rows, is_sent), hidden + further)
+
+
+def _wrong_columns(
+    reason: Document, columns_of: Mapping[str, str], columns: Collection[str]
+) -> set[str]:
+    """The columns at fault; of what a second file fills, the column of the code by which it is found there."""
+    wrong = {columns_of.get(path, "") for path in _FIELD_END.split(str(reason["field"] or ""))}
+    if wrong.isdisjoint(columns):
+        wrong = {str(reason["words"]).partition(": ")[0]}
+    if wrong.isdisjoint(columns):
+        wrong = {columns_of.get(code, "") for code in _ARTICLE_CODES}
+    return wrong
 
 
 class _Problem(NamedTuple):
@@ -564,6 +577,19 @@ def _reason(one: Document, texts: Texts) -> Reason:
 
 
 def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
+    if jumps := _rows(plan, "price_jumps"):
+        count = plan.get("price_jumps_in_all") or len(jumps)
+        first_jumps = [
+            texts(
+                "plan.jump",
+                line=one["line"],
+                before=_text(float(one["before"]), texts),
+                now=_text(float(one["now"]), texts),
+            )
+            for one in jumps[:_JUMPS_SHOWN]
+        ]
+        more = " …" if count > len(first_jumps) else ""
+        yield f"{texts('plan.jumps', count=count)}: {', '.join(first_jumps)}{more}"
     for one in _rows(plan, "suspicious"):
         code = f"suspicious.{one['code']}"
         field = texts.field(str(one["field"]))

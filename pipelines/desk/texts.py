@@ -28,6 +28,8 @@ _REQUEST: Final = re.compile(
 )
 """A request in a text of a command: `PATCH /products/1/variants/7 (price)`."""
 _VARIANT: Final = re.compile("products/(?P<product>[^/]+)/variants/(?P<variant>[^/]+)")
+_ARTICLE_KEY: Final = "productId, variantId"
+"""What names an article where its ids are from a second file."""
 _SENT_NUMBER: Final = re.compile(rf"((?:^|, )(?:{'|'.join(ADDED_FIELDS)}): )(-?[0-9.]+)(?=, |$)")
 """A number among such values."""
 _NAMED: Final = re.compile(r"(^|, )(\w+): ")
@@ -85,6 +87,9 @@ class Texts(texts.Texts):
 
     def _fields(self, value: str) -> str:
         return ", ".join(self.compared_field(one) for one in value.split(", "))
+
+    def _columns(self, value: str) -> str:
+        return self("plan.article") if value == _ARTICLE_KEY else value
 
     def _encoding(self, value: str) -> str:
         return self.or_own(f"encoding.{value}", value)
@@ -182,6 +187,7 @@ _COUNTS: Final = (
 _BY_NAME: Final[Mapping[str, Callable[[Texts, str], str]]] = {
     "field": Texts.field,
     "fields": Texts._fields,
+    "columns": Texts._columns,
     "request": Texts.without_requests,
     "encoding": Texts._encoding,
     "kind": Texts._kind,

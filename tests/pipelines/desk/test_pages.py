@@ -648,6 +648,32 @@ def test_where_a_file_is_sent_is_said_in_words(host: str, environment: str, word
     assert shown.target.startswith(words)
 
 
+def test_prices_that_jump_are_looked_at_first() -> None:
+    jumps = [{"before": "12.5", "now": "1250", "power": 2, "line": 3}] * 7
+    plan = {"price_jumps": jumps, "price_jumps_in_all": 7, "suspicious": []}
+    (shown,) = plan_page({"plan": plan}, Texts("es")).suspicious
+    assert shown.startswith(
+        "7 precios cambian mucho: quizá la coma está mal puesta: línea 3 (12,50 → "
+    )
+    assert shown.count("1.250,00") == 5
+    assert shown.endswith(" …")
+
+
+def test_lines_of_one_article_are_corrected_at_its_code() -> None:
+    words = "line 6 has the same productId, variantId, but another PVP"
+    cells = {"Código": "A-1", "PVP": "5"}
+    row = {"line": 2, "words": words, "message": "", "cells": cells}
+    reason = {"outcome": "rejected", "field": "productId, variantId", "code": "conflicting_lines"}
+    columns = [("Código", ["erpCode"]), ("PVP", ["price"])]
+    document = {
+        "columns": [{"name": name, "fields": fields} for name, fields in columns],
+        "changes": {"reasons": [{**reason, "words": words, "lines": 1, "rows": [row]}]},
+    }
+    (line,) = corrections_of(document, Texts("es")).rows
+    assert line.reason == "comparte el artículo con la línea 6, que tiene otros datos en: PVP"
+    assert [cell.is_wrong for cell in line.cells] == [True, False]
+
+
 def test_what_is_not_shown_of_the_differences_is_said() -> None:
     one = {"line": 2, "about": [], "field": "phone", "file_value": "96", "platform_value": ""}
     changes = {"differences": [one] * 200, "difference_count": 1234}
