@@ -180,7 +180,7 @@ def _opened(file: Path, options: ReadOptions, _: tuple[int, ...]) -> SourceTable
         if option is None:
             raise
         key = option[0].removeprefix("--").replace("-", "_")
-        written = f"orderbridge preview {shlex.quote(file.name)} {option[0]} VALUE --csv clean.csv"
+        written = f"orderbridge preview {shlex.quote(str(file))} {option[0]} VALUE --csv clean.csv"
         where = f"(To import it: {written}, then import clean.csv; or set {key} under [file] in the mapping.)"
         if key == "sheet":
             where = f"(`import` has it too; or set {key} under [file] in the mapping.)"
@@ -361,7 +361,7 @@ def _how_to_fill(missing: Collection[str], file: Path, mapping: Mapping) -> str:
 
 
 def _template(kind: str, file: Path) -> str:
-    return f"orderbridge template {kind} --mapping --for {shlex.quote(file.name)} > {shlex.quote(f'{file.stem}.toml')}"
+    return f"orderbridge template {kind} --mapping --for {shlex.quote(str(file))} > {shlex.quote(f'{file.stem}.toml')}"
 
 
 def _check_values(mapping: Mapping) -> None:

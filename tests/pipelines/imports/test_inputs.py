@@ -407,7 +407,7 @@ def test_what_is_left_out_or_assumed_is_said(
     [
         ("variants", f"{IDS}wieght,{','.join(f'x{n}' for n in range(500))}\n1,1,1{',1' * 500}\n", None,
          "501 columns match no field of variants: 'wieght' (did you mean weight?), 'x0' … 'x8' and 491 more … "
-         "template variants --mapping --for 'a file.csv' > 'a file.toml'"),
+         "template variants --mapping --for '/ … /a file.csv' > 'a file.toml'"),
         ("variants", f"{IDS}sku,Color\n1,1,a,rojo\n", f"strict = true\n{SKU}", "1 column matches no field of"),
         ("variants", f"{IDS}Precio\n1,1,1\n", VARIANT + 'precios = "price"\n', "no column 'precios' (did you mean Pre"),
         ("customers", "erpCode,phone\n1,2\n", None,
@@ -419,7 +419,7 @@ def test_what_is_left_out_or_assumed_is_said(
          f'{VARIANT}x = {{ field = "images[+].order", default = 1234567890.123456 }}\n[group]\nby = ["variantId"]\n',
          "the default of images[0].order has more"),
         ("variants", "productId;variantId;price\n1;2;12,50;\n3;4;0,30;\n", None,
-         "--header-row 1 … 'a file.csv' --header-row VALUE --csv clean.csv … set header_row under [file]"),
+         "--header-row 1 … /a file.csv' --header-row VALUE --csv clean.csv … set header_row under [file]"),
         ("variants", "_line,sku\n1,2\n", None, "a column is named _line"),
     ],
 )  # fmt: skip
