@@ -19,7 +19,6 @@ from typing import Final
 from filelock import lock_descriptor
 
 from orderbridge.pipelines.plan.model import REJECTS_FILE
-from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import disk_errors, exclude_from_git, sync
 from orderbridge.sources.errors import UsageError
 
@@ -61,7 +60,8 @@ def publish_folder(folder: Path, target: Path) -> bool:
     if target.exists() or target.is_symlink():
         if has_plan(target, folder):
             return False
-        hint = f"Nothing was written. Move it away, then {run_again()}"
+        # not to move it away: it may be the folder of the project
+        hint = "Nothing was written. Name one that does not exist yet with --out."
         raise UsageError(f"{target} exists already, with other content", hint)
     exclude_from_git(folder)
     for path in folder.iterdir():

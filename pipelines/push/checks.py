@@ -182,7 +182,8 @@ def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
     text = describe_plan(plan)
     if confirm is not None and confirm != manifest.operations:
         raise UsageError(
-            f"--confirm {confirm} is not the number of operations: {text}", "Read summary.md again."
+            f"--confirm {confirm} is not the number of operations: {text}",
+            f"Read summary.md again. To send it: {NextSteps.of(plan).push}",
         )
     if manifest.environment == "production" and confirm is None:
         raise UsageError(text, f"To send it, confirm the number: {NextSteps.of(plan).push}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import os
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -136,8 +137,7 @@ def check_ledger(plan: Plan, path: Path, pushes: int | None) -> None:
     """
     if pushes is None and (plan.folder / RESULTS_FOLDER).exists():
         raise UsageError(
-            f"this plan was pushed before, but not with the ledger {path}",
-            "Set LEDGER__PATH to the ledger of that push, or restore a backup: otherwise all would be sent again.",
+            f"this plan was pushed before, but not with the ledger {path}", _restore(plan)
         )
     mark = plan.folder / PUSHES_FILE
     try:
@@ -149,11 +149,19 @@ def check_ledger(plan: Plan, path: Path, pushes: int | None) -> None:
         raise UsageError(f"{mark} was changed", hint) from None
     if is_older:
         raise UsageError(
-            f"{path} is an older copy of the ledger: it lacks a push of this plan",
-            "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
-            "otherwise requests would be sent again. If it is lost, move this folder away, and plan the file again: "
-            f"{plan.folder}",
+            f"{path} is an older copy of the ledger: it lacks a push of this plan", _restore(plan)
         )
+
+
+def _restore(plan: Plan) -> str:
+    """What to do about a ledger that lacks a push of a plan."""
+    folder = shlex.quote(str(plan.folder))
+    away = shlex.quote(f"{plan.folder}.lost")
+    return (
+        "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
+        "otherwise requests would be sent again. If it is lost, move the plan away, and compare its file with the "
+        f"platform anew: mv {folder} {away} && {NextSteps.of(plan).plan_again}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -723,7 +723,8 @@ def test_a_plan_is_not_sent_again_with_another_ledger(
     (replacing / "results").rename(replacing / ".results.old")
     monkeypatch.setenv("LEDGER__PATH", str(at.folder / "other.sqlite"))
     for plan in (killed, replacing) * 2:
-        refused(at, plan, "but not with the ledger")
+        hint = refused(at, plan, "but not with the ledger").hint
+        assert f": mv {plan} {plan}.lost && orderbridge " in hint
     monkeypatch.delenv("LEDGER__PATH")
     mark = replacing / ".pushes"
     mark.write_bytes(b"\xff")
