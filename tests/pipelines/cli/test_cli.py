@@ -91,6 +91,7 @@ def test_help_and_version_need_no_settings_write_nothing_and_have_examples(
         ("sandbox --fault nonsense=1", "Use one of: rate_429"),
         ("sandbox --fault stall=x", "from 0 to 1"),
         ("--project none status", "there is no folder"),
+        ("console", "No such command 'console'"),  # a module that is no command
         ("status", "there is no warehouse at "),
         ("template variants --for file", "--for requires --mapping"),
         ("demo --folder .", "--folder NAME"),
