@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from orderbridge.pipelines.desk.imports import DeskImport, find_import, imports
 from orderbridge.pipelines.desk.plans import Cells, SentBefore, cells_key, rejected_cells
@@ -17,6 +18,9 @@ from orderbridge.pipelines.plan.model import RESULTS_FOLDER
 from orderbridge.pipelines.push.results import RESULT_COLUMNS
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import people_rows
+
+_SENT: Final = ("confirmed", "merged")
+"""Outcomes of lines that a push has confirmed: themselves, or as the line that they repeat."""
 
 
 def sent_before(one: DeskImport) -> Mapping[Cells, SentBefore]:
@@ -51,5 +55,5 @@ def confirmed_lines(folder: Path) -> set[int]:
     """The lines that the push of the plan in a folder has confirmed; none where it is gone or was changed."""
     with suppress(UsageError, OSError):
         rows = people_rows(folder / RESULTS_FOLDER / "confirmed.csv", RESULT_COLUMNS)
-        return {int(row["line"]) for row in rows if row["outcome"] == "confirmed"}
+        return {int(row["line"]) for row in rows if row["outcome"] in _SENT}
     return set()

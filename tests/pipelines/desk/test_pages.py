@@ -32,6 +32,7 @@ from orderbridge.pipelines.desk.questions import (
     question_page,
     question_rows,
 )
+from orderbridge.pipelines.desk.sent_before import confirmed_lines
 from orderbridge.pipelines.desk.texts import (
     COMPARED,
     LANGUAGES,
@@ -40,7 +41,7 @@ from orderbridge.pipelines.desk.texts import (
     language_of_locale,
 )
 from orderbridge.pipelines.mapping.field_paths import all_paths
-from orderbridge.pipelines.push.results import FILE_OF
+from orderbridge.pipelines.push.results import FILE_OF, RESULT_COLUMNS
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.reporting.status import Status
 from orderbridge.pipelines.warehouse import failure
@@ -646,6 +647,18 @@ def test_where_a_file_is_sent_is_said_in_words(host: str, environment: str, word
     shown = plan_page({"agreement": agreement}, Texts("es")).agreement
     assert shown is not None
     assert shown.target.startswith(words)
+
+
+def test_a_line_that_repeats_a_sent_one_counts_as_sent(tmp_path: Path) -> None:
+    outcomes = {2: "confirmed", 3: "merged", 4: "unchanged", 5: "exists_same"}
+    rows = [f"{line},{outcome}" + "," * 7 for line, outcome in outcomes.items()]
+    (tmp_path / "results").mkdir()
+    text = "\n".join([",".join(RESULT_COLUMNS), *rows])
+    (tmp_path / "results" / "confirmed.csv").write_text(text, "utf-8")
+    assert confirmed_lines(tmp_path) == {2, 3}
+    (tmp_path / "results" / "confirmed.csv").write_text("line\nx", "utf-8")
+    assert confirmed_lines(tmp_path) == set()
+    assert confirmed_lines(tmp_path / "gone") == set()
 
 
 def test_prices_that_jump_are_looked_at_first() -> None:
