@@ -213,6 +213,8 @@ def new_mapping(
         proposed = with_answers(
             proposed, {name: answers[f"column/{name}"] for name in proposed.unknown}
         )
+    elif not any(samples.values()):
+        return None  # names alone: the next file may show more
     return _with_notations(table, proposed, interview)
 
 

@@ -65,13 +65,16 @@ def test_nothing_is_sent_while_a_price_list_is_not_answered(
     monkeypatch.setenv("SOURCES__LEGACY__API_KEY", "key")
     monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "sandbox")
     file = tmp_path / "clientes.csv"
-    file.write_text("Código;Nombre;Correo;Tarifa\nC1;Ana;ana@example.com;1\n", "utf-8")
     columns = ("Código", "Nombre", "Correo", "Tarifa")
+    header = f"{';'.join(columns)}\n"
+    file.write_text(header, "utf-8")
 
     def asked(person: Ask) -> Mapping | None:
         interview = Interview.about("customers", file, DETECTED, (), columns, person)
         return new_mapping("customers", file, "file", interview)
 
+    assert asked(nobody) is None, "a header alone makes no mapping for the files after it"
+    file.write_text(f"{header}C1;Ana;ana@example.com;1\n", "utf-8")
     with pytest.raises(UsageError, match="'Tarifa' may be priceListId, and its values are not"):
         asked(nobody)
     answered = asked(lambda _: {"column/Tarifa": "priceListId"})
