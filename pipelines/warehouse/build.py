@@ -7,6 +7,7 @@ on disk. Readers never open the file that is being built (a polling reader makes
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 from collections.abc import Collection, Iterator
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 import duckdb
 
-from orderbridge.pipelines.warehouse.lock import run_lock, warn_of_writer
+from orderbridge.pipelines.warehouse.lock import run_lock
 from orderbridge.pipelines.warehouse.machine_errors import machine_error
 from orderbridge.pipelines.warehouse.sql import sql_text, table_names
 from orderbridge.sources import __version__
@@ -34,6 +35,7 @@ from orderbridge.sources.disk import (
 from orderbridge.sources.errors import BridgeError, UsageError
 from orderbridge.sources.settings import own_path, warehouse_path
 
+log = logging.getLogger("orderbridge.pull")
 SCHEMAS: Final = ("raw", "reconciled", "ops")
 STORAGE_VERSION: Final = "v1.2.0"
 """The format of the published file: the oldest that DuckDB 2 writes, so that clients from DuckDB 1.2 on open it."""
@@ -294,7 +296,7 @@ class Build:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(f"SET temp_directory = {sql_text(self.run_folder / 'spill')}")
         connection.execute(f"SET allowed_directories = [{sql_text(self.run_folder)}]")
-        # for `warn_of_writer`
+        # for `_warn_of_writer`
         connection.execute("SET allowed_paths = $1", [[str(self.path), str(_wal(self.path))]])
         connection.execute("SET enable_external_access = false")
         return connection
@@ -310,7 +312,7 @@ class Build:
         with warehouse_errors(self.path.parent):
             connection.execute("CHECKPOINT")
             if self._copied:
-                warn_of_writer(connection, self.path)
+                _warn_of_writer(connection, self.path)
             connection.close()
             if _wal(self.file).exists():
                 raise BridgeError("the build kept a write-ahead log after its checkpoint")
@@ -355,6 +357,17 @@ def warehouse_errors(folder: Path) -> Iterator[None]:
             if found is None:
                 raise
             raise UsageError(f"{folder}: {found.message}", f"{_UNTOUCHED} {found.hint}") from None
+
+
+def _warn_of_writer(build: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Warns where another program has a DuckDB file open for writing, although it has written nothing so far."""
+    try:
+        build.execute(f"ATTACH {sql_text(file)} AS published (READ_ONLY)")
+        build.execute("DETACH published")
+    except duckdb.Error as error:
+        if "lock" in str(error).lower():
+            words = "%s is open for writing in another program: what that program writes from now on is lost"
+            log.warning(f"{words}. Close it there, and open it again", file.name)
 
 
 def _wal(file: Path) -> Path:

@@ -1,4 +1,4 @@
-"""One run at a time: a lock file that the kernel locks, naming the process that holds it; and DuckDB's own lock.
+"""One run at a time: a lock file that the kernel locks, naming the process that holds it.
 
 In: the path of a lock file. Out: the lock, held while a block runs, or LockedError with the holder. The lock ends with
 its process, however that ends. The file is removed at a good end and reused after a kill.
@@ -10,7 +10,6 @@ try again where the previous holder removed it.
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 import re
 import time
@@ -20,14 +19,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-import duckdb
 from filelock import lock_descriptor
 
-from orderbridge.pipelines.warehouse.sql import sql_text
 from orderbridge.sources.disk import disk_errors, open_private
 from orderbridge.sources.errors import LockedError
 
-log = logging.getLogger("orderbridge.pull")
 _PAUSE_S: Final = 0.01
 _PROCESS: Final = re.compile(r"process (\d+) ")
 
@@ -109,14 +105,3 @@ def _holder(descriptor: int) -> str:
         os.pread(descriptor, 1000, 0).decode("utf-8", "replace")
         or "a process that is just starting"
     )
-
-
-def warn_of_writer(build: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Warns where another program has a DuckDB file open for writing, although it has written nothing so far."""
-    try:
-        build.execute(f"ATTACH {sql_text(file)} AS published (READ_ONLY)")
-        build.execute("DETACH published")
-    except duckdb.Error as error:
-        if "lock" in str(error).lower():
-            words = "%s is open for writing in another program: what that program writes from now on is lost"
-            log.warning(f"{words}. Close it there, and open it again", file.name)
