@@ -55,11 +55,11 @@ _FAILED_READS: Final = """
         SELECT resource, arg_max(run_id, rowid) AS run_id, arg_max(verdict, rowid) AS verdict,
             arg_max(rows, rowid) AS rows
         FROM ops.coverage GROUP BY resource)
-    SELECT last.resource, substr(o.value, length(last.resource) + 3), last.rows, r."distinct"
+    SELECT o.what, last.resource, substr(o.value, length(last.resource) + 3), last.rows, r."distinct"
     FROM ops.observations o
     JOIN last ON o.last_run_id = last.run_id AND starts_with(o.value, last.resource || ': ')
     LEFT JOIN ops.last_read r ON r.resource = last.resource
-    WHERE o.what = ? AND last.verdict = 'incomplete' ORDER BY last.resource"""
+    WHERE list_contains(?, o.what) AND last.verdict = 'incomplete' ORDER BY last.resource"""
 _NIGHTS: Final = """
     WITH times AS (
         SELECT ordered_at AT TIME ZONE $read_in AS written
@@ -137,10 +137,11 @@ def _pages(
     build: duckdb.DuckDBPyConnection, answers: Mapping[str, Answer]
 ) -> Iterator[Question | None]:
     """What pages mean because of which the last read of a list failed."""
-    for key in (CURSOR_AFTER_END, EMPTY_ARRAY):
-        setting = SETTINGS[key]
-        rows = build.execute(_FAILED_READS, [setting.name]).fetchall()
-        failed = [FailedRead(*row) for row in rows]
+    settings = {key: SETTINGS[key] for key in (CURSOR_AFTER_END, EMPTY_ARRAY)}
+    names = [setting.name for setting in settings.values()]
+    rows = build.execute(_FAILED_READS, [names]).fetchall()
+    for key, setting in settings.items():
+        failed = [FailedRead(*row) for what, *row in rows if what == setting.name]
         yield page_question(key, setting.choices, failed, answers.get(key))
 
 

@@ -119,6 +119,11 @@ class Accepted:
         """Reads the acceptances of the project. Raises UsageError, see `read_acceptances`."""
         return cls(read_acceptances(accepted_file()), at)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is accepted."""
+        return not self._all
+
     def severity_sql(self) -> str:
         """The severity of a finding (columns of `FINDINGS`), as SQL: of several entries, one with a subject counts."""
         entries = sorted(

@@ -178,11 +178,14 @@ def gone_values(
     Yields:
         The place, as findings name it (`field_kinds.place`), and what it had.
     """
+    gone = build.execute(_GONE, {"resource": resource}).fetchall()
+    if not gone:
+        return
     names = field_names(build, resource)
     filled_columns = build.execute(_FILLED, [resource]).fetchall()
     filled_fields = [field_keys(names, table, column) for table, column in filled_columns]
     gone_tables: list[list[str]] = []
-    for row in build.execute(_GONE, {"resource": resource}).fetchall():
+    for row in gone:
         table, column, filled, at, rows, zeros = row
         is_table = not rows  # a child table without rows
         if is_table and column != "position":
@@ -231,6 +234,8 @@ def forget_accepted_jumps(
     build: duckdb.DuckDBPyConnection, resource: str, accepted: Accepted
 ) -> None:
     """Forgets the jumps that a person accepted, whenever they were: such a read is the state to compare with now."""
+    if accepted.is_empty:
+        return
     names = field_names(build, resource)
     for table, column, _, at, _ in build.execute(_JUMPS, {"resource": resource}).fetchall():
         where = _place_of(resource, names, table, column)
