@@ -6,9 +6,11 @@ import importlib.util
 import json
 import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,8 @@ class Shop:
         copy_to_destination(self.path, replace(self.settings, **settings))
 
     def contents(self) -> dict[str, Rows]:
-        return contents_of(self.rows, "")
+        with duckdb.connect(str(self.path), read_only=True):  # that the queries share
+            return contents_of(self.rows, "")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with duckdb.connect(str(self.path), read_only=True) as connection:
@@ -144,6 +147,10 @@ class DuckdbFile(Destination):
         with duckdb.connect(str(self.file)) as connection:
             return connection.execute(sql).fetchall()
 
+    def contents(self, prefix: str = "orderbridge") -> dict[str, Rows]:
+        with duckdb.connect(str(self.file)):  # that the queries share
+            return super().contents(prefix)
+
 
 class DuckLake(Destination):
     """Needs duckdb 1.5 and its extension, from PyPI: `make ducklake`."""
@@ -195,14 +202,13 @@ class Postgres(Destination):
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._run(self.database, sql)
 
+    def contents(self, prefix: str = "orderbridge") -> dict[str, Rows]:
+        with closing(connect(self.port, self.database)) as connection:
+            return contents_of(partial(fetched, connection), f"{prefix}_")
+
     def _run(self, database: str, sql: str) -> list[tuple[Any, ...]]:
-        connection = connect(self.port, database)
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql)
-                return list(cursor.fetchall()) if cursor.description else []
-        finally:
-            connection.close()
+        with closing(connect(self.port, database)) as connection:
+            return fetched(connection, sql)
 
     def first_name(self) -> str:
         assert self.keys("customers") == ["id"]
@@ -218,6 +224,13 @@ class Postgres(Destination):
         sql = f"""SELECT a.attname::text FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
             AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'orderbridge_raw.{table}'::regclass AND i.indisprimary"""
         return [name for (name,) in self.rows(sql)]
+
+
+def fetched(connection: Any, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query in Postgres; none of a statement that has none."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return list(cursor.fetchall()) if cursor.description else []
 
 
 class ParquetFiles(Destination):
