@@ -44,9 +44,9 @@ def to_arrow(rows: pd.DataFrame, schema: Schema) -> pa.Table:
         KeyError: a column is not in the frame.
         pa.ArrowInvalid: a value does not fit the type of its column.
     """
-    return pa.Table.from_pandas(
-        rows[list(schema)], pa.schema(list(schema.items())), preserve_index=False
-    )
+    # Table.from_pandas takes three times as long for some dozen rows
+    columns = [pa.array(rows[name], kind, from_pandas=True) for name, kind in schema.items()]
+    return pa.table(columns, pa.schema(list(schema.items())))
 
 
 def frame(schema: Schema, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
