@@ -205,8 +205,8 @@ sbom: $(AUDIT_VENV)/.requirements
 	.ci/sbom $(AUDIT_VENV)/bin/python dist
 
 .venv-docs/.requirements: requirements-docs.txt $(VENV)/.requirements
-	@$(PY) -m venv --clear .venv-docs
-	@.venv-docs/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes -r requirements-docs.txt
+	@$(PY) -m venv --clear --without-pip .venv-docs
+	@$(PIP) --python .venv-docs/bin/python install --no-compile --require-hashes -r requirements-docs.txt
 	@touch $@
 
 site: .venv-docs/.requirements docs
