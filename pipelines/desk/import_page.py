@@ -28,6 +28,7 @@ from orderbridge.pipelines.desk.plans import (
     corrections_of,
     lines_to_confirm,
     plan_page,
+    rejected_cells,
 )
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
@@ -223,15 +224,11 @@ def _other_kind(one: DeskImport, columns: Sequence[str]) -> KindName | None:
 
 
 def _corrected_lines(one: DeskImport, texts: Texts) -> CorrectedLines:
-    return CorrectedLines(
-        import_row(one, texts), one.corrected_lines, _lines_to_correct(one, texts)
-    )
-
-
-def _lines_to_correct(one: DeskImport, texts: Texts) -> int:
-    """Lines that an import has rejected, and that nobody has corrected since."""
-    corrected = lines_of(corrections(one))
-    return corrections_of(one.result, texts, corrected, sent_before(one)).waiting
+    document = one.result
+    rejected = 0
+    if rejected_cells(document):
+        rejected = corrections_of(document, texts, lines_of(corrections(one))).waiting
+    return CorrectedLines(import_row(one, texts), one.corrected_lines, rejected)
 
 
 def _first_file(one: DeskImport, texts: Texts) -> FirstFile | None:
@@ -239,11 +236,13 @@ def _first_file(one: DeskImport, texts: Texts) -> FirstFile | None:
     first = find_import(one.corrects)
     if first is None:
         return None
+    done = lines_of(corrections(first))
+    left = corrections_of(first.result, texts, done, sent_before(first))
     return FirstFile(
         row=import_row(first, texts),
         lines=one.corrected_lines,
         unsent=lines_to_confirm(first.result),
-        rejected=_lines_to_correct(first, texts),
+        rejected=left.waiting,
     )
 
 

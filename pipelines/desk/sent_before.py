@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,8 @@ from orderbridge.pipelines.push.results import RESULT_COLUMNS
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import people_rows
 
+_KEPT_MAX: Final = 1000
+"""Corrections whose lines are kept in memory: those of some years."""
 _SENT: Final = ("confirmed", "merged")
 """Outcomes of lines that a push has confirmed: themselves, or as the line that they repeat."""
 
@@ -31,18 +34,26 @@ def sent_before(one: DeskImport) -> Mapping[Cells, SentBefore]:
         return found
     for correction in imports():
         if correction.is_correction and correction.kind == one.kind:
-            found = {**_sent_lines(correction), **found}  # the newest one counts
+            first = DeskImport(correction.root)
+            sent = _sent_lines(correction, correction.job.written_at, first.job.written_at)
+            found = {**sent, **found}  # the newest one counts
     return {cells: sent for cells, sent in found.items() if cells in wanted}
 
 
-def _sent_lines(correction: DeskImport) -> dict[Cells, SentBefore]:
-    """The lines that a correction has sent, by their cells in the file that was corrected."""
+@lru_cache(maxsize=_KEPT_MAX)
+def _sent_lines(
+    correction: DeskImport, written_at: float, first_written_at: float
+) -> Mapping[Cells, SentBefore]:
+    """The lines that a correction has sent, by their cells in the file that was corrected.
+
+    Both were written at these times: they are read again only once one of them has been written again.
+    """
     first = find_import(correction.root)
     folder = correction.result.get("folder")
     confirmed = confirmed_lines(Path(folder)) if folder else set()
     if first is None or not confirmed:
         return {}
-    at = datetime.fromtimestamp(correction.job.written_at, UTC)
+    at = datetime.fromtimestamp(written_at, UTC)
     sent = SentBefore(at, f"/import/{correction.name}")
     return {
         cells_key(cells): sent
