@@ -68,15 +68,15 @@ class DeskImport:
     """An import of the desk.
 
     Attributes:
-        name: of its folder: the kind, and when the file was dropped; a correction has `.2` at its end.
+        folder: where its file and the output of its command are.
     """
 
-    name: str
+    folder: Path
 
     @property
-    def folder(self) -> Path:
-        """Where its file and the output of its command are."""
-        return desk_folder() / self.name
+    def name(self) -> str:
+        """The kind, and when the file was dropped; a correction has `.2` at its end."""
+        return self.folder.name
 
     @property
     def kind(self) -> KindName:
@@ -94,6 +94,11 @@ class DeskImport:
         return self.name.partition(".")[0]
 
     @property
+    def first(self) -> DeskImport:
+        """The import whose rejected lines it corrects; itself where it is none."""
+        return DeskImport(self.folder.with_name(self.root))
+
+    @property
     def is_correction(self) -> bool:
         """Whether its file has the corrected lines of another one."""
         return self.root != self.name
@@ -101,13 +106,13 @@ class DeskImport:
     @property
     def title(self) -> str:
         """The name of the file that the person has: that of a correction is the first one's."""
-        first = DeskImport(self.root)
+        first = self.first
         return (first if first.folder.is_dir() else self).file.name
 
     @property
     def lookups_folder(self) -> Path:
         """Where further files are that were added to it, with ids that its file may lack; a correction has none."""
-        return desk_folder() / self.root / "lookups"
+        return self.first.folder / "lookups"
 
     @property
     def lookups(self) -> list[Path]:
@@ -117,8 +122,8 @@ class DeskImport:
     @property
     def earlier_lookups(self) -> list[Path]:
         """The files of the earlier import; none where that is gone."""
-        earlier = DeskImport(self.root)._options.get("lookups_of", "")
-        return [*_files(desk_folder() / str(earlier) / "lookups")] if earlier else []
+        earlier = self.first._options.get("lookups_of", "")
+        return [*_files(self.folder.with_name(str(earlier)) / "lookups")] if earlier else []
 
     def leave_out_lookup(self, name: str) -> None:
         """Takes a further file away again: one that was added to it, or those of an earlier import."""
@@ -127,7 +132,7 @@ class DeskImport:
                 if path.name == name:
                     path.unlink()
         if name in [path.name for path in self.earlier_lookups]:
-            DeskImport(self.root).choose(lookups_of="")
+            self.first.choose(lookups_of="")
 
     @property
     def lookup_question(self) -> str:
@@ -297,8 +302,8 @@ class ImportRow:
 def imports() -> list[DeskImport]:
     """The imports, the newest first."""
     folder = desk_folder()
-    names = [path.name for path in folder.glob("*-*") if _is_import(path)]
-    return sorted(map(DeskImport, names), key=lambda one: one.added_at, reverse=True)
+    folders = filter(_is_import, folder.glob("*-*"))
+    return sorted(map(DeskImport, folders), key=lambda one: one.added_at, reverse=True)
 
 
 def busy_now(texts: Texts) -> Link | None:
@@ -319,8 +324,10 @@ def busy_now(texts: Texts) -> Link | None:
 
 def find_import(name: str) -> DeskImport | None:
     """The import of a name; None if there is none."""
-    one = DeskImport(name)
-    return one if _NAME.fullmatch(name) and _is_import(one.folder) else None
+    if not _NAME.fullmatch(name):
+        return None
+    folder = desk_folder() / name
+    return DeskImport(folder) if _is_import(folder) else None
 
 
 class _PlannedFile(msgspec.Struct):
@@ -444,7 +451,8 @@ def add_import(kind: KindName, file_name: str, content: IO[bytes]) -> DeskImport
     stamp = f"{kind}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     root = desk_folder(makes_it=True)
     with disk_errors(root, _HINT):
-        one = DeskImport(next(name for name in _names(stamp) if _makes(root / name)))
+        folder = next(root / name for name in _names(stamp) if _makes(root / name))
+    one = DeskImport(folder)
     keep_file(one.folder / "file", file_name, content)
     if earlier := _last_with_lookups(kind):
         one.choose(lookups_of=earlier)
@@ -464,7 +472,8 @@ def add_correction(
     root = desk_folder(makes_it=True)
     names = (f"{of.root}.{number}" for number in range(2, 1000))
     with disk_errors(root, _HINT):
-        one = DeskImport(next(name for name in names if _makes(root / name)))
+        folder = next(root / name for name in names if _makes(root / name))
+    one = DeskImport(folder)
     keep_file(one.folder / "file", f"{of.file.stem[:_NAME_MAX]}.xlsx", io.BytesIO(content))
     one.choose(mapping=str(mapping), of=of.name, lines=" ".join(map(str, lines)))
     return one

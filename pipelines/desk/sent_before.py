@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from orderbridge.pipelines.desk.imports import DeskImport, find_import, imports
+from orderbridge.pipelines.desk.imports import DeskImport, imports
 from orderbridge.pipelines.desk.plans import Cells, SentBefore, cells_key, rejected_cells
 from orderbridge.pipelines.plan.model import RESULTS_FOLDER
 from orderbridge.pipelines.push.results import RESULT_COLUMNS
@@ -34,8 +34,8 @@ def sent_before(one: DeskImport) -> Mapping[Cells, SentBefore]:
         return found
     for correction in imports():
         if correction.is_correction and correction.kind == one.kind:
-            first = DeskImport(correction.root)
-            sent = _sent_lines(correction, correction.job.written_at, first.job.written_at)
+            written = correction.job.written_at, correction.first.job.written_at
+            sent = _sent_lines(correction, *written)
             found = {**sent, **found}  # the newest one counts
     return {cells: sent for cells, sent in found.items() if cells in wanted}
 
@@ -48,16 +48,13 @@ def _sent_lines(
 
     Both were written at these times: they are read again only once one of them has been written again.
     """
-    first = find_import(correction.root)
     folder = correction.result.get("folder")
     confirmed = confirmed_lines(Path(folder)) if folder else set()
-    if first is None or not confirmed:
-        return {}
     at = datetime.fromtimestamp(written_at, UTC)
     sent = SentBefore(at, f"/import/{correction.name}")
     return {
         cells_key(cells): sent
-        for line, cells in rejected_cells(first.result).items()
+        for line, cells in rejected_cells(correction.first.result).items()
         if line in confirmed
     }
 

@@ -19,7 +19,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from orderbridge.pipelines.desk.imports import DeskImport, safe_name
+from orderbridge.pipelines.desk.imports import find_import, safe_name
+from orderbridge.pipelines.desk.jobs import Job
 from orderbridge.pipelines.desk.plans import plan_page
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.ledger.lock import ledger_lock
@@ -78,6 +79,13 @@ def send(browser: Browser, path: str, page: str, **more: str) -> str:
     response = browser.post(f"{path}/send", shown=hidden(page, "shown"), **more)
     assert response.status_code == 303, response.text
     return seen_at_its_end(browser, path)
+
+
+def job_of(path: str) -> Job:
+    """The command of the import whose page has a path."""
+    one = find_import(path.removeprefix("/import/"))
+    assert one is not None
+    return one.job
 
 
 def created(project: Bridge) -> Counter[str]:
@@ -280,7 +288,7 @@ def test_an_import_waits_while_another_one_is_sent_and_can_still_be_forgotten(
         assert ">to be confirmed<" in page
         assert "Nothing was sent: another file was being sent" in page
         assert "Forget this file" in page
-    job = DeskImport(other.removeprefix("/import/")).job
+    job = job_of(other)
     write_private(job.log.with_suffix(".words"), b'["import", "--confirm", "5"]')
     with run_lock(job.log, "import", ""):
         waits = desk.get(path).text
@@ -768,7 +776,7 @@ def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bri
     home = desk.get("/").text
     assert "one request with an unknown outcome" in home
     assert "Look up what became" in home
-    job = DeskImport(path.removeprefix("/import/")).job
+    job = job_of(path)
     with run_lock(job.log, "import", ""):
         home = desk.get("/").text
         assert "unknown outcome" not in home, "while it is sent, an answer can still come"
