@@ -32,6 +32,7 @@ from orderbridge.pipelines.push.rules import PushRules
 from orderbridge.sources.disk import create_private, disk_errors, open_private, sync, write_private
 from orderbridge.sources.errors import BridgeError, UsageError
 from orderbridge.sources.files.formulas import neutralize, people_writer
+from orderbridge.sources.kinds import KINDS
 
 PUSHES_FILE: Final = ".pushes"
 MESSAGES_FILE: Final = ".platform-messages.jsonl"
@@ -157,10 +158,14 @@ def _restore(plan: Plan) -> str:
     """What to do about a ledger that lacks a push of a plan."""
     folder = shlex.quote(str(plan.folder))
     away = shlex.quote(f"{plan.folder}.lost")
+    if KINDS[plan.kind].is_listed:
+        what = "move the plan away, and compare its file with the platform anew"
+    else:
+        what = "look on the platform which lines were sent, and take them out of the file. Then plan the rest"
     return (
         "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
-        "otherwise requests would be sent again. If it is lost, move the plan away, and compare its file with the "
-        f"platform anew: mv {folder} {away} && {NextSteps.of(plan).plan_again}"
+        f"otherwise requests would be sent again. If it is lost, {what}: "
+        f"mv {folder} {away} && {NextSteps.of(plan).plan_again}"
     )
 
 

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import click
 import duckdb
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from orderbridge.pipelines.cli import options, settle
 from orderbridge.pipelines.desk import home, server, session
 from orderbridge.pipelines.desk import imports as desk_imports
 from orderbridge.pipelines.desk import questions as desk_questions
@@ -188,6 +190,14 @@ def test_customers_that_were_read_so_long_ago_are_not_read_again(
 
 
 # plans, pulls, questions
+
+
+@limit(options, "_MINUTES_MAX", UP_TO)
+def test_requests_settle_within_a_year(n: int, holds: bool) -> None:
+    context = click.Context(settle.command)
+    option = next(one for one in settle.command.params if one.name == "settle")
+    with refused_unless(holds, click.BadParameter, "525,600"):
+        assert option.process_value(context, str(n)) == n * 60
 
 
 @limit(plan_folders, "KEPT", FROM)

@@ -501,7 +501,10 @@ def test_a_sandbox_writes_settings_that_init_and_pull_use_and_ends_on_a_signal(
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (0, "")
-    assert "next, in another terminal in this folder: orderbridge run" in err
+    assert (
+        f"next, in another terminal in this folder: {shlex.join(['orderbridge', *project, 'run'])}"
+        in err
+    )
     assert (tmp_path / "project/warehouse.duckdb").exists()
     assert (taken.code, taken.out) == (2, "")
     assert f"cannot listen on port {found[1]}" in taken.err

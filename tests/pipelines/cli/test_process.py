@@ -85,7 +85,7 @@ def slow() -> None:
 
 def add_slow() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under `nohup`
-    cli.orderbridge.add_command(click.Command("slow", callback=slow))
+    cli.orderbridge.commands = {"slow": click.Command("slow", callback=slow)}
 
 
 def test_a_signal_while_the_database_is_at_work_is_no_bug(tmp_path: Path, shop: Bridge) -> None:
