@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from orderbridge.pipelines.desk.texts import Texts
+from orderbridge.pipelines.reporting.tables import with_code
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import reconcile_settings
 from orderbridge.sources.texts import KEPT_SPACES
 from orderbridge.sources.words import template_environment
 
-_CODE: Final = re.compile("`([^`]+)`")
 _KEPT: Final = f"\n{KEPT_SPACES}"
 
 
@@ -71,9 +70,8 @@ class Pages:
         return Markup("; ").join(parts)
 
     def _with_code(self, text: str) -> Markup:
-        """Text in which what is between backticks becomes code."""
-        escaped = str(escape(self._written(text)))
-        return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # noqa: S704 # escaped
+        """A text as it is written on pages, in which what is between backticks becomes code."""
+        return with_code(str(self._written(text)))
 
     def _written(self, value: object) -> object:
         """How a value is written: thousands separated, a time by the clock of the page, no control characters."""

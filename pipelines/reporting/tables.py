@@ -8,6 +8,7 @@ decides how a value is written.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -33,6 +34,7 @@ EXTRA_COLUMNS: Final = (
     "report.quantity",
 )
 """Headings of columns without which a table can be read on a phone: they are hidden there."""
+_CODE: Final = re.compile("`([^`]+)`")
 MAX_LABEL: Final = 60
 MAX_ROWS: Final = 40
 """Rows shown of a table; the others are counted."""
@@ -205,6 +207,6 @@ def _foreign(texts: ReportTexts, text: str, *codes: str) -> Markup:
 def with_code(text: str) -> Markup:
     """Text in which what is between backticks becomes code."""
     parts = (
-        tag("<code>{}</code>" if n % 2 else "{}", part) for n, part in enumerate(text.split("`"))
+        tag("<code>{}</code>" if n % 2 else "{}", part) for n, part in enumerate(_CODE.split(text))
     )
     return Markup("").join(parts)
