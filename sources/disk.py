@@ -73,6 +73,14 @@ def disk_errors(subject: str | Path, hint: str, location_hint: str = "") -> Iter
         ) from None
 
 
+def unreadable(path: Path, error: OSError) -> UsageError:
+    """The error for a file of the project that the system does not let this user read."""
+    return UsageError(
+        f"{path} cannot be read: {error.strerror}",
+        f"Make it a file that this user can read, then {run_again()}",
+    )
+
+
 def is_disk_full(error: BaseException) -> bool:
     """Whether an error, or one of its causes, is a full disk, an exceeded quota or a file size limit."""
     return any(

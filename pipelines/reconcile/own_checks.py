@@ -26,7 +26,7 @@ import pandas as pd
 import pyarrow as pa
 
 from orderbridge.pipelines.warehouse.sql import failure_words, is_one_select, sql_name
-from orderbridge.sources.command_line import run_again
+from orderbridge.sources.disk import unreadable
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.ownership import check_private
 from orderbridge.sources.settings.root import find_root
@@ -95,10 +95,7 @@ def _read(file: Path) -> OwnCheck:
     except UnicodeDecodeError:
         return OwnCheck(file.stem, problem="it is not UTF-8")
     except OSError as error:
-        raise UsageError(
-            f"{file} cannot be read: {error.strerror}",
-            f"Make it a file that this user can read, then {run_again()}",
-        ) from None
+        raise unreadable(file, error) from None
     return _parsed(file.stem, text)
 
 

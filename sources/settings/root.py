@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
-from orderbridge.sources.command_line import run_again
+from orderbridge.sources.disk import unreadable
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.ownership import CHECKOUT, check_mode
 from orderbridge.sources.settings.setting import SETTINGS
@@ -108,10 +108,7 @@ def read_toml(path: Path) -> dict[str, object]:
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8", "Save it as UTF-8.") from None
     except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror}",
-            f"Make it a file that this user can read, then {run_again()}",
-        ) from None
+        raise unreadable(path, error) from None
     except tomllib.TOMLDecodeError as error:
         # the parser's message quotes the file
         line = re.search(r"at line (\d+)", str(error))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from orderbridge.sources.command_line import run_again
+from orderbridge.sources.disk import unreadable
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.checks import file
 from orderbridge.sources.settings.ownership import check_private
@@ -74,10 +74,7 @@ def _content(path: Path, setting: Setting) -> str:
         with path.open("rb") as content:
             raw = content.read(_BYTES_MAX + 1)
     except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror}",
-            f"Make it a file that this user can read, then {run_again()}",
-        ) from None
+        raise unreadable(path, error) from None
     if len(raw) > _BYTES_MAX:
         raise _refused(path, "is too large", setting)
     try:
