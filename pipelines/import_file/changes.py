@@ -164,11 +164,13 @@ def _value(name: str, new: object, old: object, *, is_added: bool) -> ValueChang
     return ValueChange(name, new, old, "last_sent" if name == "stock" else "changed")
 
 
-def first_differences(plan: Plan, count: int = FIRST) -> tuple[list[dict[str, str]], int]:
-    """The first values of records that exist with other ones, which a person has to change, and how many there are."""
-    rows = people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names)
-    first = [dict(row) for row in islice(rows, count)]
-    return first, len(first) + sum(1 for _ in rows)
+def first_differences(plan: Plan, count: int = FIRST) -> list[dict[str, str]]:
+    """The first values of records that exist with other ones, which a person has to change: `differences.csv`."""
+    return [*islice(_differences(plan), count)]
+
+
+def _differences(plan: Plan) -> Iterator[dict[str, str]]:
+    return people_rows(plan.folder / DIFFERENCES_FILE, DIFFERENCE_SCHEMA.names)
 
 
 def named_differences(plan: Plan, inputs: Inputs | None) -> tuple[list[dict[str, Any]], int]:
@@ -176,9 +178,10 @@ def named_differences(plan: Plan, inputs: Inputs | None) -> tuple[list[dict[str,
 
     `inputs` as in `lines_by_reason`.
     """
-    rows, count = first_differences(plan)
+    rows = first_differences(plan)
     if not rows:
         return [], 0
+    count = sum(1 for _ in _differences(plan))
     inputs = inputs or inputs_of(plan)
     cells = _cells_of(inputs, {int(row["line"]) for row in rows})
     columns = [

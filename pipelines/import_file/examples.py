@@ -28,8 +28,7 @@ def examples(plan: Plan, texts: Texts) -> list[str]:
     if left > SHOWN:
         file = plan.folder / OPERATIONS_FILE
         lines.append(texts("example.more", count=left - SHOWN, file=file))
-    differences, _ = first_differences(plan, SHOWN)
-    for row in differences:
+    for row in first_differences(plan, SHOWN):
         outcome = texts(f"example.{row['outcome']}")
         words = difference_words(row, texts, row["field"])
         lines.append(texts("example.line", line=row["line"], what=outcome, values=words))
