@@ -352,12 +352,13 @@ def corrections_of(
                     _row_words(reason, row, texts), wrong, is_of_others, row["cells"]
                 )
                 found.setdefault(row["line"], []).append(problem)
-    all_rows = [
+    in_order = [
         _correction(line, problems, columns, sent.get(cells_key(problems[0].cells)))
         for line, problems in sorted(found.items())
     ]
-    rows = sorted(all_rows, key=lambda row: row.sent is not None)[:CORRECTIONS_MAX]
-    hidden = sum(row.sent is None for row in all_rows) - sum(row.sent is None for row in rows)
+    in_order.sort(key=lambda row: row.sent is not None)
+    rows = in_order[:CORRECTIONS_MAX]
+    hidden = sum(row.sent is None for row in in_order[CORRECTIONS_MAX:])
     is_sent = [bool(one["fields"]) for one in _rows(document, "columns")]
     return Corrections(columns, rows, _wrong_first(rows, is_sent), hidden + further)
 
@@ -579,17 +580,9 @@ def _reason(one: Document, texts: Texts) -> Reason:
 def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
     if jumps := _rows(plan, "price_jumps"):
         count = plan.get("price_jumps_in_all") or len(jumps)
-        first_jumps = [
-            texts(
-                "plan.jump",
-                line=one["line"],
-                before=_text(float(one["before"]), texts),
-                now=_text(float(one["now"]), texts),
-            )
-            for one in jumps[:_JUMPS_SHOWN]
-        ]
-        more = " …" if count > len(first_jumps) else ""
-        yield f"{texts('plan.jumps', count=count)}: {', '.join(first_jumps)}{more}"
+        shown_jumps = [_jump(one, texts) for one in jumps[:_JUMPS_SHOWN]]
+        more = " …" if count > len(shown_jumps) else ""
+        yield f"{texts('plan.jumps', count=count)}: {', '.join(shown_jumps)}{more}"
     for one in _rows(plan, "suspicious"):
         code = f"suspicious.{one['code']}"
         field = texts.field(str(one["field"]))
@@ -599,6 +592,13 @@ def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
         more = " …" if one["lines"] > len(first) else ""
         lines = texts("correct.lines", count=one["lines"], lines=f"{', '.join(first)}{more}")
         yield f"{shown}: {lines}"
+
+
+def _jump(one: Document, texts: Texts) -> str:
+    """A price that changes very much, with its line."""
+    before = _text(float(one["before"]), texts)
+    now = _text(float(one["now"]), texts)
+    return texts("plan.jump", line=one["line"], before=before, now=now)
 
 
 def _agreement(one: Document | None, counts: Mapping[str, int], texts: Texts) -> Agreement | None:
