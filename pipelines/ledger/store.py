@@ -423,8 +423,8 @@ class Ledger(AbstractContextManager["Ledger"]):
     def overtaken(self, plan_id: str) -> int:
         """Number of a plan's operations that were not sent, and that a newer plan has confirmed since.
 
-        Of an update it is each of its fields, of a create its record. Of the newest plan, which may be on its way and
-        is asked about every few seconds then, nothing is looked at.
+        Of an update it is each of its fields, of a create its record. For the newest plan it is 0 without a search:
+        while it is being sent, a page asks every few seconds.
         """
         (count,) = self.connection.execute(
             "SELECT count(*) FROM plans p JOIN operations o USING (plan) WHERE p.plan_id = ? AND o.state = 'planned'"

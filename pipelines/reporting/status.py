@@ -164,7 +164,7 @@ def _is_open(plan: OpenPlan) -> bool:
 
 
 def is_being_sent(plan: OpenPlan, status: Status) -> bool:
-    """Whether a command works on the plan now, as far as the ledger tells."""
+    """Whether a command is sending the plan: the ledger is locked, and a request of the plan has no answer yet."""
     return status.is_sending and "in_flight" in plan.states
 
 

@@ -32,7 +32,7 @@ def check_same_rows(
 
 
 def constant_columns(rows: Sequence[Row]) -> set[str]:
-    """What is the same in all rows tells no maximum from a minimum, and no condition from none."""
+    """The columns with one value in all rows: with them a test cannot see that a maximum became a minimum."""
     columns = {column for row in rows for column in row}
     return {name for name in columns if len(_counted([name], rows)) < 2}
 
