@@ -23,7 +23,13 @@ from orderbridge.pipelines.desk import imports, jobs
 from orderbridge.pipelines.desk.home import Home, NightRow, nights
 from orderbridge.pipelines.desk.jobs import Done, Job
 from orderbridge.pipelines.desk.pages import Pages
-from orderbridge.pipelines.desk.plans import Difference, corrections_of, plan_page
+from orderbridge.pipelines.desk.plans import (
+    Difference,
+    SentBefore,
+    cells_key,
+    corrections_of,
+    plan_page,
+)
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import (
     ChoiceRow,
@@ -685,6 +691,23 @@ def test_lines_of_one_article_are_corrected_at_its_code() -> None:
     (line,) = corrections_of(document, Texts("es")).rows
     assert line.reason == "comparte el artículo con la línea 6, que tiene otros datos en: PVP"
     assert [cell.is_wrong for cell in line.cells] == [True, False]
+
+
+def test_lines_that_wait_come_before_those_that_were_sent_corrected() -> None:
+    rows = [{"line": n, "words": "", "cells": {"Correo": f"{n}@"}} for n in range(2, 104)]
+    reason = {"outcome": "rejected", "code": "", "field": "email", "words": "", "lines": 102}
+    document = {
+        "columns": [{"name": "Correo", "fields": ["email"]}],
+        "changes": {"reasons": [{**reason, "rows": rows}]},
+    }
+    sent = {
+        cells_key({"Correo": f"{n}@"}): SentBefore(datetime(2026, 12, 1, tzinfo=UTC), "/import/x")
+        for n in (2, 3, 4)
+    }
+    found = corrections_of(document, Texts("es"), sent=sent)
+    assert [one.line for one in found.rows] == [*range(5, 104), 2]
+    assert (found.shown, found.hidden) == (99, 0)
+    assert corrections_of(document, Texts("es")).hidden == 2
 
 
 def test_what_is_not_shown_of_the_differences_is_said() -> None:
