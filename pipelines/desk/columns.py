@@ -44,6 +44,7 @@ class ColumnRow:
         chosen: the field that is chosen in the list; empty: none yet, or several.
         paths: all fields that it fills.
         may_be: why the field that its name means is not proposed; empty: there is none, or it is.
+        is_new: it was not in the files before.
         is_hidden: its cells may be passwords, which no page shows.
     """
 
@@ -55,6 +56,7 @@ class ColumnRow:
     samples: Sequence[SampleCell]
     rivals: Sequence[str]
     may_be: str
+    is_new: bool
     is_hidden: bool
 
 
@@ -97,7 +99,7 @@ def columns_page(one: DeskImport, texts: Texts) -> ColumnsPage:
     reading = read_columns(one.kind, one.file, one.read_options, one.lookups)
     numbers = frozenset(field.path for field in reading.fields if field.type == "number")
     rows = [_row(column, one.kind, numbers, texts) for column in reading.columns]
-    rows.sort(key=lambda row: row.state != "asked")
+    rows.sort(key=lambda row: (row.state != "asked", not row.is_new))
     return ColumnsPage(
         rows=rows,
         fields=[*_options(reading, texts)],
@@ -136,7 +138,7 @@ def _is_missing(field: TargetField) -> bool:
 
 
 def column_answers(reading: FileReading, chosen: Mapping[str, str]) -> dict[str, str]:
-    """The answers to give, by question: of columns that are asked, and of those whose field is changed.
+    """The answers to give, by question: of columns that are asked or new, and of those whose field is changed.
 
     Args:
         reading: how the file is read now.
@@ -147,7 +149,8 @@ def column_answers(reading: FileReading, chosen: Mapping[str, str]) -> dict[str,
         choice = chosen.get(column.question, KEEP)
         if choice == KEEP:
             continue
-        if column.state == "asked" or choice != _current(column):
+        is_open = column.state == "asked" or column.is_new
+        if is_open or choice != _current(column):
             answers[column.question] = choice
     return answers
 
@@ -220,6 +223,7 @@ def _row(column: ReadColumn, kind: KindName, numbers: frozenset[str], texts: Tex
         ][:_SAMPLES],
         rivals=column.rivals,
         may_be=_may_be(column, texts),
+        is_new=column.is_new,
         is_hidden=may_be_passwords(kind, column.name) or PASSWORD in column.fields,
     )
 

@@ -112,6 +112,7 @@ class ImportPage:
         is_answered: it has asked what became of requests, and a person has answered all of that since.
         undecided: what the platform does with numbers that would be sent, where nobody has said so.
         other_kind: the kind that the columns look like, if it is another one.
+        new_columns: that were not in the files before, by their questions, while a person can choose a field for them.
     """
 
     row: ImportRow
@@ -123,6 +124,7 @@ class ImportPage:
     passwords: Asked | None
     password_files: Sequence[PasswordFile]
     other_kind: KindName | None
+    new_columns: Mapping[str, str]
     corrections: Sequence[CorrectedLines]
     first: FirstFile | None
     shown: str
@@ -170,14 +172,19 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     columns = document.get("columns") or ()
     corrected = corrections(one)
     unknown = unknown_writes(document)
+    new_columns = _new_columns(document) if one.is_removable else {}
+    plan = plan_page(
+        document, texts, lines_of(corrected), sent_before(one), asks_columns=bool(new_columns)
+    )
     return ImportPage(
         row=import_row(one, texts),
         progress=progress_of(one.job, texts),
-        plan=plan_page(document, texts, lines_of(corrected), sent_before(one)),
+        plan=plan,
         questions=_questions(document, unknown, texts),
         is_answered=asks_writes_only(document) and not unknown,
         undecided=_undecided(one.state, document, texts),
         other_kind=_other_kind(one, [str(column["name"]) for column in columns]),
+        new_columns=new_columns,
         passwords=_passwords(document, texts) if one.is_removable else None,
         password_files=password_files(one),
         corrections=[_corrected_lines(each, texts) for each in corrected],
@@ -221,6 +228,12 @@ def asks_writes_only(document: Document) -> bool:
 def _other_kind(one: DeskImport, columns: Sequence[str]) -> KindName | None:
     """The kind that the columns of a file look like, while it can be imported as that one instead."""
     return likelier_kind(columns, one.kind) if one.is_removable and not one.is_correction else None
+
+
+def _new_columns(document: Document) -> dict[str, str]:
+    """The names of the columns that were not in the files before, by their questions."""
+    columns = document.get("columns") or ()
+    return {one["question"]: one["name"] for one in columns if one.get("is_new")}
 
 
 def _corrected_lines(one: DeskImport, texts: Texts) -> CorrectedLines:

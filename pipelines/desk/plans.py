@@ -32,6 +32,8 @@ _COMPARED: Final = ("exists_differs", "ambiguous")
 _ASKED: Final = ("in_doubt",)
 """Outcomes that the page asks about: their next step is not repeated for each line."""
 _READ_AS: Final = ("plan_note.notation", "plan_note.currency")
+"""Notes that say only how the numbers of a column are read."""
+_NOT_NAMED: Final = "plan_note.columns"
 _ARTICLE_CODES: Final = ("erpCode", "sku")
 _DOCUMENTS: Final = "documents"
 _MONEY: Final = ("price",)
@@ -234,8 +236,13 @@ def plan_page(
     texts: Texts,
     corrected: Collection[int] = frozenset(),
     sent: Mapping[Cells, SentBefore] = MappingProxyType({}),
+    *,
+    asks_columns: bool = False,
 ) -> PlanPage:
-    """The page of what an import printed; `corrected`, `sent`: see `corrections_of`."""
+    """The page of what an import printed; `corrected`, `sent`: see `corrections_of`.
+
+    Where the page `asks_columns`, no note says that they are not sent.
+    """
     changes = _part(document, "changes")
     counts = _part(changes, "counts")
     files = _part(document, "files")
@@ -243,6 +250,7 @@ def plan_page(
     rows = _rows(changes, "changes")[:ROWS_MAX]
     differences = [_difference(one, texts) for one in _rows(changes, "differences")[:ROWS_MAX]]
     notes = [*map(str, _rows(changes, "notes"))]
+    said_elsewhere = (*_READ_AS, _NOT_NAMED) if asks_columns else _READ_AS
     corrections = corrections_of(document, texts, corrected, sent)
     failing_columns = _failing_columns(document)
     is_corrected = bool(corrected or corrections.rows) and not corrections.waiting
@@ -261,8 +269,8 @@ def plan_page(
         reasons=_reasons(_rows(changes, "reasons"), texts),
         failing_columns=failing_columns,
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
-        notes=[texts.known(note) for note in notes if not _is_as_expected(note)],
-        read_as=[texts.known(note) for note in notes if _is_as_expected(note)],
+        notes=[texts.known(note) for note in notes if _code(note) not in said_elsewhere],
+        read_as=[texts.known(note) for note in notes if _code(note) in _READ_AS],
         corrections=corrections,
         agreement=agreement,
         next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
@@ -282,10 +290,10 @@ def _is_unverified(document: Document) -> bool:
     return is_listed and document.get("verify") is None
 
 
-def _is_as_expected(note: str) -> bool:
-    """Whether a note of a plan says only how the numbers of a column are read."""
+def _code(note: str) -> str:
+    """The code of a note of a plan; empty: it has none."""
     found = recognised(note, ("plan_note",))
-    return found is not None and found[0] in _READ_AS
+    return found[0] if found is not None else ""
 
 
 def _part(document: Document, name: str) -> Document:

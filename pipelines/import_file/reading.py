@@ -21,6 +21,7 @@ from orderbridge.pipelines.import_file.mappings import (
     allowed_lookups,
     column_questions,
     find_mapping,
+    is_kept,
     shown_cells,
     with_agreed_lookup,
     with_answers,
@@ -72,6 +73,7 @@ class ReadColumn:
         may_be: the field that its name means, and its cells speak against, if it is asked.
         is_unchecked: they speak against it because they are not among the values known from the platform.
         rivals: other columns that match the same field.
+        is_new: it was not in the files before: the mapping that was kept does not name it.
         samples: its first different cells; none of a column of passwords.
     """
 
@@ -83,6 +85,7 @@ class ReadColumn:
     may_be: str | None = None
     is_unchecked: bool = False
     rivals: Sequence[str] = ()
+    is_new: bool = False
     samples: Sequence[SampleCell] = ()
 
 
@@ -150,9 +153,16 @@ def read_columns(
     return FileReading(
         import_id=interview.begun.id,
         mapping=path,
-        columns=_columns(table, mapping, cells, interview),
+        columns=_columns(table, mapping, cells, interview, _new_columns(table, mapping, path)),
         fields=_fields(mapping),
     )
+
+
+def _new_columns(table: SourceTable, mapping: ColumnMapping, path: Path | None) -> set[str]:
+    """The columns that a mapping kept by an import does not name; those that a person's own leaves out are known."""
+    if path is None or not is_kept(path) or mapping.ignores_others:
+        return set()
+    return {*own_columns(table)} - {*mapping.columns, *mapping.used_columns}
 
 
 def _columns(
@@ -160,6 +170,7 @@ def _columns(
     mapping: ColumnMapping,
     cells: Mapping[str, Sequence[str]],
     interview: Interview,
+    new: Collection[str],
 ) -> list[ReadColumn]:
     asked = {one.about: one for one in column_questions(mapping, cells)}
     sources = _sources(table, mapping)
@@ -173,6 +184,7 @@ def _columns(
             may_be=asked[name].may_be if name in asked else None,
             is_unchecked=name in mapping.unchecked,
             rivals=_rivals(name, mapping),
+            is_new=name in new,
             samples=_samples(shown_cells(mapping.kind, name, cells[name]), sources.get(name)),
         )
         for name in own_columns(table)

@@ -494,6 +494,35 @@ def test_a_file_that_lacks_a_column_of_the_ones_before_is_asked_about(
     assert "has no column" not in page
 
 
+def test_a_column_that_was_not_there_before_is_asked_about_until_it_is_answered(
+    desk: Browser, project: Bridge
+) -> None:
+    content = b"productId;variantId;price\r\n1;1001;19,99\r\n"
+    first = drop(desk, content, "precios.csv", "variants")
+    assert "was not there before" not in seen_at_its_end(desk, first)
+    more = content.replace(b"price", b"price;Unidades").replace(b"99\r", b"99;7\r")
+    path = drop(desk, more, "precios-2.csv", "variants")
+    page = seen_at_its_end(desk, path)
+    assert "This file has a column that was not there before: <b><bdi>Unidades</bdi></b>" in page
+    assert page.count("Unidades") == 2, "no remark beside the question"  # its name and its form
+    assert "Send one line" in page, "it can be sent without an answer"
+    (question,) = set(re.findall(r'name="(column:import:[^"]+/Unidades)"', page))
+    desk.post(f"{path}/columns", **{question: "stock"})
+    page = seen_at_its_end(desk, path)
+    assert re.search(r"<td>stock</td>.*<bdi>7</bdi>", page)
+    assert "was not there before" not in page
+    # another column is left out for good
+    again = more.replace(b"Unidades", b"Unidades;Color").replace(b";7\r", b";7;rojo\r")
+    path = drop(desk, again, "precios-3.csv", "variants")
+    assert "not there before: <b><bdi>Color</bdi></b>" in seen_at_its_end(desk, path)
+    columns = columns_of(desk.get(f"{path}?step=columns").text)
+    assert next(iter(columns)).endswith("/Color"), "the first one"
+    assert desk.post(f"{path}/columns", **columns).status_code == 303
+    assert "was not there before" not in seen_at_its_end(desk, path)
+    other = drop(desk, again.replace(b"rojo", b"azul"), "precios-4.csv", "variants")
+    assert "was not there before" not in seen_at_its_end(desk, other)
+
+
 def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     articles = "Artículo;Precio\r\n00038;19,99\r\n00039;7,50\r\n".encode()
     ids = b"productId;variantId;sku\r\n1;1001;00038\r\n1;1002;00039\r\n"
