@@ -80,6 +80,11 @@ def command(
                 f"  operation {doubt.operation}, {doubt.path}{', '.join(('', *doubt.fields))}{more}: {advice}"
             )
     lines.append(f"{number(len(result.left), 'request')} with unknown outcome")
+    if accept_ledger:
+        take_for_newest()
+        lines.append(
+            "the ledger is accepted: what its copy in the warehouse has besides is replaced"
+        )
     left = [doubt._asdict() for doubt in result.left]
     print_result(
         "settle",
@@ -89,7 +94,5 @@ def command(
     )
     for settled in result.plans:
         refresh_workbook(settled)
-    if accept_ledger:
-        take_for_newest()
     publish_push_log(observed=result.observed, accept_older=accept_ledger)
     return result.exit_code
