@@ -420,7 +420,11 @@ class Client(AbstractContextManager["Client"]):
             hint = f"The address is right. {_REPORT} Its display of errors has to be off."
         elif reply.is_web_page:
             words = f"{words}; the response is a web page (HTML)"
-            hint = f"Check sources.{self.family}.base_url: it may name a website, or a proxy answers with a login page."
+            setting = f"sources.{self.family}.base_url"
+            hint = (
+                f"Check {setting}: it may name a website, or a proxy answers with a login page. "
+                f"To change it: orderbridge init {setting}"
+            )
         return Failure("broken_body", words, hint, reply.status)
 
     def mask(self, body: bytes, sent: bytes = b"") -> bytes:

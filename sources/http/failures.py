@@ -55,7 +55,10 @@ _CONNECTION_WORDS: Final[dict[ConnectionReason, tuple[str, str]]] = {
         "If a proxy of your network opens TLS, or the host has a private authority, "
         "name its certificate (PEM) in sources.http.ca_file.",
     ),
-    "tls": ("the TLS handshake failed", "Check that the host serves https on this port."),
+    "tls": (
+        "the TLS handshake failed",
+        "Check that the host serves https on this port. To change it: orderbridge init {setting}",
+    ),
     "proxy": (
         "the proxy did not let the request through",
         "Check sources.http.proxy, with user and password.",
@@ -90,8 +93,9 @@ _MESSAGE: Final = re.compile(
 )
 _ACCESS_HINTS: Final = (
     "The header did not arrive: something between here and the platform removes it. Look for a proxy.",
-    "The platform does not know this key: paste it again, whole, and check that it is of this environment.",
-    "The key has expired: create a new one and put it into sources.public_v1.api_key.",
+    "The platform does not know this key: paste it again, whole, and check that it is of this environment: "
+    "orderbridge init sources.public_v1.api_key",
+    "The key has expired: create a new one, then: orderbridge init sources.public_v1.api_key",
 )
 ACCESS_HINTS: Final = dict(zip(PUBLIC_V1_AUTH_CODES, _ACCESS_HINTS, strict=True))
 
@@ -281,21 +285,25 @@ def failure_of_status(
 ) -> Failure:
     """What a response outside 2xx means, with a hint. `location` has its secrets masked."""
     section = f"sources.{family}"
+    new_address = f"To change it: orderbridge init {section}.base_url"
+    new_key = f"To change it: orderbridge init {section}.api_key"
     if 300 <= status <= 399:
         words = f"redirected to {_host(location)}"
-        hint = f"Redirects are not followed: they would pass the key on. Check {section}.base_url."
+        hint = f"Redirects are not followed: they would pass the key on. Check {section}.base_url. {new_address}"
     elif status == 401:
         words = "authentication failed"
         hint = ACCESS_HINTS.get(error.code, "") if family == "public_v1" else ""
         if not hint:
-            hint = (
+            check = (
                 f"Check {section}.api_key: the right key, whole, of the environment of this host."
             )
+            hint = f"{check} {new_key}"
     elif status == 403:
         words = "this key is not permitted to do this"
         hint = "Give the key the scope that the operation requires, or use another key."
         if family == "legacy":
-            hint = "Check sources.legacy.api_key: the legacy API may also answer so when a key is wrong."
+            check = "Check sources.legacy.api_key: the legacy API may also answer so when a key is wrong."
+            hint = f"{check} {new_key}"
     elif status == 429:
         words = "too many requests"
         hint = "Try again later, or with fewer requests at a time."
@@ -304,7 +312,7 @@ def failure_of_status(
         hint = "Try again later; if it persists, report the requestId or the time to the platform."
     elif status == 404:
         words = "not found"
-        hint = f"Check {section}.base_url, its path included."
+        hint = f"Check {section}.base_url, its path included. {new_address}"
     else:
         words = "request rejected"
         hint = f"Check {section}.base_url and {section}.page_limit; "

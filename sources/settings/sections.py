@@ -190,7 +190,8 @@ class PublicV1Settings(Section, prefix="sources.public_v1."):
             raise UsageError(
                 f"{named('sources.public_v1.api_key')} {what}",
                 "A key of the v1 API starts with `<brand>_live_` or `<brand>_test_`. Is it the key of the legacy API? "
-                "Of one that contains both, the environment is unclear: ask the platform for another.",
+                "Of one that contains both, the environment is unclear: ask the platform for another. "
+                "To change it: orderbridge init sources.public_v1.api_key",
             )
         return cast(Environment, environments[0])
 

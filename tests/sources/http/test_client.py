@@ -27,6 +27,7 @@ from orderbridge.sources.errors import (
     ContractBroken,
     HttpError,
     HttpRejected,
+    PlatformError,
     RateLimited,
     Stopped,
     Unreachable,
@@ -185,9 +186,29 @@ def test_401_has_a_hint_for_each_code_and_403_is_about_access() -> None:
         401,
         3,
     )
-    assert "sources.legacy.api_key" in refused(legacy_error(401, "KEY_EXPIRED")).hint
+    by_command = {hint for hint in hints if hint.endswith("init sources.public_v1.api_key")}
+    (other,) = hints - by_command
+    assert "Look for a proxy" in other
+    assert refused(legacy_error(401, "X")).hint.endswith("orderbridge init sources.legacy.api_key")
     assert isinstance(refused(httpx.Response(403, content=b"forbidden")), AccessError)
     assert "scope" in refused(v1_error(403, "X"), "public_v1").hint
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(404, content=b"not here"),
+        httpx.Response(302, headers={"Location": "https://www.example.com/"}),
+        httpx.Response(200, content=b"<!doctype html><title>Shop</title>"),
+    ],
+)
+def test_what_a_mistyped_host_answers_has_the_command_that_changes_it(
+    answer: httpx.Response,
+) -> None:
+    one = client(answers(answer)[1], retry=ONCE)
+    with pytest.raises(PlatformError) as caught:
+        one.get("/customers", check=parsed)
+    assert caught.value.hint.endswith("To change it: orderbridge init sources.legacy.base_url")
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def test_the_prefix_of_a_v1_key_is_its_environment() -> None:
         "brand_prod_PLANTED",
         "PLANTED_live_x_test_y",
     ):
-        with refused("SOURCES__PUBLIC_V1__API_KEY"):
+        with refused("orderbridge init sources.public_v1.api_key"):
             v1(key=key)
     check_same_environment(legacy(), v1())
     with refused("different environments"):
