@@ -45,7 +45,7 @@ def lines(status: Status, texts: Texts | None = None) -> list[str]:
     from orderbridge.pipelines.warehouse.finding_history import in_words
 
     texts = texts or english()
-    shown = [*in_words(status.new_findings), texts("shown.warehouse", file=status.warehouse)]
+    shown = [*in_words(status.new_findings, texts), texts("shown.warehouse", file=status.warehouse)]
     shown += [_list_line(one, status, texts) for one in status.lists]
     for name, reason in status.problems.items():
         shown.append(f"  {texts('shown.not_published', list=name, reason=reason)}")

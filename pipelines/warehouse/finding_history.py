@@ -19,7 +19,7 @@ import duckdb
 from orderbridge.pipelines.warehouse.answers.accepted import Accepted, is_about
 from orderbridge.pipelines.warehouse.new_rules import NewRule
 from orderbridge.pipelines.warehouse.sql import sql_text
-from orderbridge.sources.words import number
+from orderbridge.sources.texts import Texts, english
 from orderbridge.transforms.rules import SEVERITIES, Severity
 
 _IS_KEPT: Final = """
@@ -104,15 +104,15 @@ def new_findings(warehouse: duckdb.DuckDBPyConnection) -> list[NewFindings]:
     return [NewFindings(*row) for row in warehouse.execute(_NEW).fetchall()]
 
 
-def in_words(new: Sequence[NewFindings]) -> list[str]:
-    """New findings as lines: their number, then a line for each rule with errors or warnings."""
+def in_words(new: Sequence[NewFindings], texts: Texts | None = None) -> list[str]:
+    """New findings as lines: their number, then a line for each rule with errors or warnings, by its code."""
+    texts = texts or english()
     counts = {
         severity: sum(one.findings for one in new if one.severity == severity)
         for severity in SEVERITIES
     }
-    plural = {"info": "info"}
     shown = ", ".join(
-        number(count, one, plural.get(one, "")) for one, count in counts.items() if count
+        texts(f"found.{severity}", count=count) for severity, count in counts.items() if count
     )
     lines = [f"  {one.text}" for one in new if one.severity != "info"]
-    return [f"new since the last run: {shown}", *lines] if new else []
+    return [texts("shown.new", counts=shown), *lines] if new else []

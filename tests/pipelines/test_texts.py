@@ -38,7 +38,7 @@ from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.sources.texts import LANGUAGES, Texts, catalogue, english
 from orderbridge.sources.words import VERDICTS
-from orderbridge.transforms.rules import RULES
+from orderbridge.transforms.rules import RULES, SEVERITIES
 from orderbridge.transforms.values.tax_numbers import Problem
 
 CHECKOUT = Path(__file__).parents[2]
@@ -66,6 +66,7 @@ MADE = {
     "suspicious": SUSPICIOUS,
     "status": {*FILE_OF, "abandoned_unknown"},
     "kinds": {*KINDS},
+    "found": {*SEVERITIES},
     "noun": {*KINDS, "lines", "columns", "rows", "requests", "messages", "differences", "suspicious"},
     "step": {
         "next", "wait", "again", "resend", "plan_again", "answer", "answer_one", "codes", "texts", "compare", "held",

@@ -31,7 +31,6 @@ NAMED = {
     "severity": {*get_args(Severity)},
     "severities": {*get_args(Severity)},
     "severity_means": {*get_args(Severity)},
-    "found": {*get_args(Severity)},
     "assumed": {
         one.name for one in SETTINGS.values() if one.section == "reconcile" and one.holds_up
     },

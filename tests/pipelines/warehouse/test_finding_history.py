@@ -14,11 +14,13 @@ import pytest
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.answers.accepted import Acceptance, Accepted
 from orderbridge.pipelines.warehouse.finding_history import (
+    NewFindings,
     in_words,
     new_findings,
     prepare_findings,
     record_findings,
 )
+from orderbridge.sources.texts import Texts
 
 START = datetime(2026, 5, 1, 3, tzinfo=UTC)
 PHONE, GONE = "customers.phone_without_digits", "orders.values_gone"
@@ -86,6 +88,14 @@ def nights() -> Iterator[Nights]:
 
 def accepted(rule: str, subject: str = "", **rest: Any) -> Acceptance:
     return Acceptance(rule, "ana", START, "agreed", subject, **rest)
+
+
+def test_what_is_new_is_counted_in_the_language_of_the_reader() -> None:
+    new = [NewFindings("warning", "customers", "email_malformed", 2, "")]
+    assert in_words(new, Texts("es")) == [
+        "nuevo desde la última ejecución: 2 avisos",
+        "  warning customers.email_malformed: 2",  # a code, as it is accepted
+    ]
 
 
 def test_a_finding_is_new_once_and_is_kept_with_its_runs_when_it_is_gone(nights: Nights) -> None:
