@@ -12,6 +12,7 @@ import msgspec
 
 from orderbridge.sources.errors import ContractBroken, HttpRejected, PlatformError
 from orderbridge.sources.extract.pages import (
+    ERROR_FOR_ROWS,
     NOT_ANSWERED,
     PageBody,
     PageReadings,
@@ -22,6 +23,7 @@ from orderbridge.sources.extract.pages import (
     read_page,
 )
 from orderbridge.sources.extract.row_reader import RowReader
+from orderbridge.sources.http.failures import BrokenBody
 
 ASSUMED_END_STATUSES: Final = (400, 404)
 WITHOUT_NEW_ID: Final = "page without a new id"
@@ -37,12 +39,13 @@ class LegacyPages:
         {"data": [{"id": 1, ...}, ...], "pagination": {"page": 1, "pages": 7, "total": 650,
                                                        "hasPrevPage": false, "hasNextPage": true}}
 
-    `pagination` may be missing (GET /customers). The page size is the number of rows on page 1, not the limit that was
-    requested, and a short page is not the end. The list ends with an empty page, a page that repeats the one before, or
-    `hasNextPage` false. A page repeats the one before if it has the same ids; one that has no new id otherwise ends the
-    list too, and proves nothing. A 404 or 400 after the first page is an assumed end (`assumed_end`). A page 0 that can
-    neither be read nor is rejected (status 500, or a body that is no page) proves nothing without a `total`. Nor does
-    one that is rejected where page 1 is empty: it may be the only page, and was perhaps rejected by mistake.
+    `pagination` may be missing (GET /customers). The page size is the number of rows on page 1, not the limit that
+    was requested, and a short page is not the end. The list ends with an empty page, a page that repeats the one
+    before, or `hasNextPage` false. A page repeats the one before if it has the same ids; one that has no new id
+    otherwise ends the list too, and proves nothing. After the first page a 404, a 400, or a page with an error and no
+    rows is an assumed end (`assumed_end`). A page 0 that can neither be read nor is rejected (status 500, or a body
+    that is no page) proves nothing without a `total`. Nor does one that is rejected where page 1 is empty: it may be
+    the only page, and was perhaps rejected by mistake.
 
     Args:
         limit: rows to request per page.
@@ -117,6 +120,8 @@ class LegacyPages:
         page, members = read_page(
             body, self._rows_field, "pagination", reader=self.reader, may_be_object=True
         )
+        if page.has_error and self.size is None:
+            raise BrokenBody(ERROR_FOR_ROWS)
         page.pagination = _pagination(members["pagination"])
         return page
 
@@ -135,7 +140,10 @@ class LegacyPages:
         if self.size is None:
             self.size = page.count
         if page.count == 0:
-            self._ended_by = "empty page"
+            if page.has_error:
+                self._assume_end("an error in place of rows", self.size)
+            else:
+                self._ended_by = "empty page"
             return False
         repeat = self._repeats.check(page)
         if repeat != "new":
@@ -184,10 +192,14 @@ class LegacyPages:
             return
         if self.size is None or error.status not in ASSUMED_END_STATUSES:
             raise error
-        self._ended_by = f"assumed: status {error.status}"
-        if self.total == self.rows or self._last_count < self.size:
+        self._assume_end(f"status {error.status}", self.size)
+
+    def _assume_end(self, reason: str, size: int) -> None:
+        """Ends the list after pages of this size, without an answer that says so."""
+        self._ended_by = f"assumed: {reason}"
+        if self.total == self.rows or self._last_count < size:
             self.assumed_end = "short"
-        elif self.pages_listed == 1 and self.size < self.limit:
+        elif self.pages_listed == 1 and size < self.limit:
             self.assumed_end = "single"
         else:
             self.assumed_end = "full"

@@ -21,10 +21,11 @@ from orderbridge.sources.contract import INT64_MAX
 from orderbridge.sources.decode.json_scan import object_members
 from orderbridge.sources.errors import ContractBroken, PlatformError
 from orderbridge.sources.extract.row_reader import RowReader, RowsRead
-from orderbridge.sources.http.failures import BrokenBody
+from orderbridge.sources.http.failures import BrokenBody, read_error
 from orderbridge.sources.settings.sections import CursorAfterEnd, EmptyArray
 
 NOT_JSON: Final = "the response is not a complete JSON object"
+ERROR_FOR_ROWS: Final = "an error in place of the rows"
 ROWS_MAX: Final = 200_000
 VALUES_MAX: Final = 20 * ROWS_MAX
 """The most values of one page. A value in memory takes up to a hundred times the bytes that it has in a body."""
@@ -84,6 +85,7 @@ class PageBody:
         ids: of the rows, as written; a row without one counts as its own.
         items: the objects in their lists, by list, as `reader` counted them; None where it did not.
         form: how the envelope held the rows (gap `promotions_data`).
+        has_error: it has no rows, and an error in the form of the platform's beside them.
         pagination: legacy family only.
         has_more, cursor: public v1 only.
     """
@@ -94,6 +96,7 @@ class PageBody:
     items: Counter[str] | None = None
     reader: RowReader | None = None
     form: str = "array"
+    has_error: bool = False
     pagination: Pagination | None = None
     has_more: bool = False
     cursor: str | None = None
@@ -198,7 +201,7 @@ def read_page(
     members = _members(body, names)
     rows = members[rows_field]
     if rows in (b"", b"null") and _has_error(body):
-        raise BrokenBody("an error in place of the rows")
+        raise BrokenBody(ERROR_FOR_ROWS)
     form = "array"
     if may_be_object and rows.startswith(b"{"):
         rows, form = _rows_of_object(rows, rows_field, reader.key)
@@ -206,6 +209,7 @@ def read_page(
         raise ContractBroken(f"`{rows_field}` is {kind_of(rows)}, not an array")
     page = _page(rows, reader, reader.read(rows))
     page.form = form
+    page.has_error = page.count == 0 and _is_error_body(body)
     return page, members
 
 
@@ -213,6 +217,11 @@ def _has_error(body: bytes) -> bool:
     """Whether a response says that something went wrong."""
     errors = _members(body, ERROR_FIELDS).values()
     return any(error not in _NOTHING for error in errors)
+
+
+def _is_error_body(body: bytes) -> bool:
+    """Whether a response has the error of one of the interface's shapes, whatever else it has."""
+    return read_error("legacy", body).shaped or read_error("public_v1", body).shaped
 
 
 def _page(rows: bytes, reader: RowReader, read: RowsRead | None) -> PageBody:

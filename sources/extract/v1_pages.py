@@ -20,6 +20,7 @@ import msgspec
 from orderbridge.sources.errors import ContractBroken, PlatformError
 from orderbridge.sources.extract.pages import (
     CURSOR_AFTER_END,
+    ERROR_FOR_ROWS,
     NOT_ANSWERED,
     PageBody,
     PageReadings,
@@ -30,6 +31,7 @@ from orderbridge.sources.extract.pages import (
     read_page,
 )
 from orderbridge.sources.extract.row_reader import RowReader
+from orderbridge.sources.http.failures import BrokenBody
 
 CURSOR_LENGTH_MAX: Final = 2048
 """A longer cursor is not saved: it would have to fit into a URL."""
@@ -136,6 +138,8 @@ class V1Cursor:
         page, members = read_page(
             body, self._rows_field, "hasMore", "nextCursor", reader=self.reader
         )
+        if page.has_error:
+            raise BrokenBody(ERROR_FOR_ROWS)
         self._read_paging(page, members["hasMore"], members["nextCursor"])
         return page
 

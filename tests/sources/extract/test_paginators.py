@@ -208,6 +208,27 @@ def test_a_404_after_as_many_rows_as_the_total_is_no_end_after_a_full_page() -> 
         assert paginator.assumed_end == end
 
 
+@pytest.mark.parametrize("paginator", ALL)
+def test_a_first_page_without_rows_and_with_an_error_is_no_list(paginator: Paginator) -> None:
+    page: dict[str, Any] = {"data": [], "hasMore": False, "nextCursor": None}
+    for name, error in (("error", {"code": "BUSY"}), ("errors", [{"message": "no database"}])):
+        with pytest.raises(BrokenBody, match="an error in place of the rows"):
+            paginator.parse(json.dumps({**page, name: error}).encode())
+    for name, value in (("error", None), ("errors", []), ("error", {}), ("message", "no rows")):
+        assert paginator.parse(json.dumps({**page, name: value}).encode()).count == 0
+
+
+def test_an_error_beside_no_rows_after_a_page_is_an_assumed_end() -> None:
+    error = json.dumps({"data": [], "errors": [{"message": "no database", "code": "X"}]}).encode()
+    for rows, end in ((range(10), "full"), (range(3), "short")):
+        paginator = LegacyPages(10, first_page=1)
+        feed(paginator, data(*range(10, 20)), data(*rows), error)
+        assert (paginator.ended_by, paginator.assumed_end) == (
+            "assumed: an error in place of rows",
+            end,
+        )
+
+
 def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> None:
     paginator = LegacyPages(10)
     feed(paginator, data())
