@@ -382,6 +382,21 @@ def test_the_currency_beside_the_total_is_preferred_and_that_of_the_buyer_is_ask
     assert choose_fields(unknown, CUSTOMERS).fields.currency is None
 
 
+@pytest.mark.parametrize("texts", [("S/", "US$"), ("EUR", "€"), ("EUR", "USD", "USD", None)])
+def test_totals_beside_different_words_for_a_currency_are_not_added_up(
+    texts: Sequence[str | None],
+) -> None:
+    rows = orders("money: total; currency: currency")
+    values = pd.Series([texts[n % len(texts)] for n in range(len(rows))], rows.index)
+    rows["currency"] = values.astype(rows["currency"].dtype)
+    choice = choose_fields(rows, CUSTOMERS)
+    states = {one.id: one.state for one in choice.questions}
+    id_of = FIELD_QUESTIONS["currency"]
+    assert (choice.fields.currency, states[id_of]) == ("currency", "assumed")
+    none = {id_of: Answer("none", "x", NIGHT)}
+    assert choose_fields(rows, CUSTOMERS, answered=none).fields.currency is None
+
+
 def test_a_rate_beside_the_currency_is_a_question_and_one_currency_an_answer() -> None:
     rows = orders("money: total; text: currency_value; currency: currency_code")
     id_of = FIELD_QUESTIONS["currency"]

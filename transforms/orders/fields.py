@@ -99,6 +99,8 @@ OTHER_ANSWERS: Final[dict[str, tuple[str, ...]]] = {
     FIELD_QUESTIONS["currency"]: (NO_COLUMN,),
 }
 """Answers that are no name of a column, by question."""
+_CURRENCIES_MAX: Final = 20
+"""Distinct values from which a column without codes holds something else than currencies."""
 _NO_ANSWERS: Final[Mapping[str, Answer]] = MappingProxyType({})
 
 
@@ -419,7 +421,7 @@ def _currency_evidence(
     if fitting or is_none:
         evidence = replace(evidence, choices=(*evidence.choices, none))
     if not fitting:
-        return evidence
+        return _several_currencies(orders, columns, answer) or evidence
     if fitting[0] in ORDER_NAMES["currency_of_buyer"]:
         reason = f"{fitting[0]} is the currency of the buyer, which the total need not be in"
         return replace(evidence, proposal=None, reason=reason)
@@ -431,6 +433,26 @@ def _currency_evidence(
         noted = replace(first, evidence="; ".join(filter(None, [first.evidence, rate])))
         evidence = replace(evidence, choices=(noted, *others))
     return replace(evidence, is_proven=is_same and not rate)
+
+
+def _several_currencies(
+    orders: OrderColumns, columns: ExaminedColumns, answer: Answer | None
+) -> Evidence | None:
+    """The evidence about a column whose name is that of a currency, where too few of its values are codes.
+
+    Totals beside different values (`S/` and `US$`; `EUR`, `USD` and nothing) are never added up unless somebody says
+    so. One value in all orders needs no column.
+    """
+    if answer is not None and answer.value == NO_COLUMN:
+        return None
+    for name in columns.named("currency"):
+        texts = texts_of(orders.distinct([name])[name]).str.upper()
+        is_of_buyer = name in ORDER_NAMES["currency_of_buyer"]
+        if not is_of_buyer and 1 < texts.nunique() <= _CURRENCIES_MAX:
+            evidence = _evidence("currency", columns, answer, [name])
+            none = Choice(NO_COLUMN, "all totals are in one currency, which no column has")
+            return replace(evidence, choices=(*evidence.choices, none), is_proven=False)
+    return None
 
 
 def _rate_of(orders: OrderColumns, columns: ExaminedColumns) -> str:
