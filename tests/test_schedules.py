@@ -11,7 +11,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,16 @@ def sh(line: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[
     return subprocess.run(
         [SH, "-c", line], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
     )
+
+
+@contextmanager
+def started(command: list[str], **more: Any) -> Iterator[subprocess.Popen[str]]:
+    """A program, which is killed where the test has not brought about its end: `Popen` waits for that for ever."""
+    with subprocess.Popen(command, text=True, **more) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def settings(path: Path) -> dict[str, str]:
@@ -212,7 +223,7 @@ def test_a_night_that_is_stopped_stops_its_runs_and_says_what_was_not_started(
     tmp_path: Path,
 ) -> None:
     night = organizations(tmp_path, "a-slow", "b")
-    with subprocess.Popen([*night, "--at-once=1"], stdout=subprocess.PIPE, text=True) as process:
+    with started([*night, "--at-once=1"], stdout=subprocess.PIPE) as process:
         wait_for((tmp_path / "projects/a-slow/started").exists)
         process.terminate()
         said = process.communicate(timeout=30)[0].splitlines()
@@ -388,18 +399,23 @@ def test_a_night_that_is_stopped_while_it_writes_the_report_ends_with_143(tmp_pa
     )
 
 
+@pytest.mark.parametrize("pause", ["", "sleep 0.5; "], ids=["at once", "late"])
 @pytest.mark.parametrize("script", ["nightly.sh", "import.sh x f"])
 def test_a_signal_stops_the_command_and_a_killed_one_has_no_error_of_another_night(
-    tmp_path: Path, script: str
+    tmp_path: Path, script: str, pause: str
 ) -> None:
+    name, *arguments = script.split()
+    text = (EXAMPLES / name).read_text("utf-8")
+    assert text.count("child=$!") == 1
+    # the signal comes before the script knows which process to stop
+    (tmp_path / name).write_text(text.replace("child=$!", f"{pause}child=$!"))
     env = on_path(
         tmp_path,
-        "trap 'sleep 0.2; : >ended; exit 143' TERM\n: >started\nwhile :; do sleep 0.05; done",
+        "trap 'sleep 0.2; : >ended; exit 143' TERM\n: >started\n"
+        "while kill -0 $PPID; do sleep 0.05; done",
     )
-    command = [SH, *f"{EXAMPLES}/{script}".split()]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True
-    ) as process:
+    command = [SH, name, *arguments]
+    with started(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE) as process:
         wait_for((tmp_path / "started").exists)
         process.terminate()
         said = process.communicate(timeout=30)[1]

@@ -32,6 +32,7 @@ import_file() {
     # shellcheck disable=SC2086 # several options
     "${ORDERBRIDGE:-orderbridge}" import "$kind" "$1" --json ${ORDERBRIDGE_IMPORT:-} >>imports.jsonl 2>&1 &
     child=$!
+    [ -z "$stopped" ] || kill "$child" 2>/dev/null # a signal that came before it was known
     wait "$child" 2>/dev/null # the shell's own words are not logged
     code=$?
     while kill -0 "$child" 2>/dev/null; do # a signal ended the wait, not the import

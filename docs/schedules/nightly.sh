@@ -37,6 +37,7 @@ start() { # a command, which a signal to this script stops as well; the shell's 
     [ -z "$stopped" ] || return 143
     "$@" >>nightly.jsonl 2>&1 &
     child=$!
+    [ -z "$stopped" ] || kill "$child" 2>/dev/null # a signal that came before it was known
     wait "$child" 2>/dev/null
     set -- $?
     while kill -0 "$child" 2>/dev/null; do # a signal ended the wait, not the command

@@ -90,7 +90,7 @@ class Night:
         """Passes a signal on as SIGTERM; no further run is started."""
         with self.turn:
             self.signal = number
-            for child in self.children:
+            for child in [*self.children]:  # one that ends meanwhile is taken out
                 child.terminate()
             self.turn.notify_all()
 
