@@ -61,12 +61,14 @@ def print_result(result: PushResult, style: Style) -> None:
 
 
 def record(result: PushResult) -> dict[str, Any]:
-    """The result of a push for JSON."""
+    """The result of a push for JSON. `mailed`: new customers whose password the platform was asked to mail."""
+    is_mailed = result.plan.made_passwords == "mail"
     return {
         "plan_id": result.plan.manifest.plan_id,
         "folder": result.plan.folder,
         "operations": result.states,
         "sent": result.sent,
+        "mailed": result.states.get("confirmed", 0) if is_mailed else 0,
         "lines": {
             f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())
         },

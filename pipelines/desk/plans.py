@@ -202,6 +202,7 @@ class PlanPage:
         read_as: how the numbers of columns are read, which is nothing to worry about.
         has_begun: some of its requests have ended before: the counts are of requests then, beside lines not sent.
         difference_count: of the differences, the first of which are shown; the others are in a file of `folder`.
+        mailed: new customers whose password the platform was asked to mail.
         failing_columns: for which every line is rejected; empty: there are none.
         is_error_known: the error is about the file itself, and in the language of the page.
     """
@@ -224,6 +225,7 @@ class PlanPage:
     agreement: Agreement | None
     next: Sequence[Link]
     results: Sequence[Count]
+    mailed: int
     verified: Sequence[Count]
     is_unverified: bool
     workbook: str
@@ -275,6 +277,7 @@ def plan_page(
         agreement=agreement,
         next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
         results=_counts(_results(_part(document, "push")), texts),
+        mailed=_part(document, "push").get("mailed", 0),
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
         is_unverified=_is_unverified(document),
         workbook=_path(files, "workbook"),

@@ -227,6 +227,7 @@ def test_how_customers_get_their_passwords_is_shown_changed_and_kept(
     assert desk.post(f"{other}/answers", **{question: "mail"}).status_code == 303
     page = seen_at_its_end(desk, other)
     assert "mails their password to 5 new customers" in page
+    assert "mails their password to 5 new customers" in send(desk, other, page)
 
     next_week = drop(desk, CUSTOMERS.replace(b"\n0700", b"\n0710").replace(b"ana", b"luz"))
     page = seen_at_its_end(desk, next_week)
