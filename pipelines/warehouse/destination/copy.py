@@ -216,10 +216,11 @@ def _unusable(settings: WarehouseSettings, error: Exception) -> UsageError:
             f"WAREHOUSE__DESTINATION: the driver of {name!r} is not installed",
             f"Install it: {install_command(extra, lacking[0])}",
         )
+    is_folder = name == "filesystem"
+    example = 'bucket_url = "s3://…"' if is_folder else 'credentials = "postgresql://…"'
     return UsageError(
         f"WAREHOUSE__DESTINATION: dlt cannot use {name!r}: {reason(error)}",
-        f"Under [destination.{name}] in .dlt/secrets.toml, set what it needs (credentials = "
-        '"postgresql://…"), then: orderbridge check',
+        f"Under [destination.{name}] in .dlt/secrets.toml, set what it needs ({example}), then: orderbridge check",
     )
 
 

@@ -382,6 +382,17 @@ def test_credentials_that_are_not_whole_are_refused_without_their_secret() -> No
         assert (reason in str(error.value), PASSWORD in str(error.value)) == (True, False)
 
 
+def test_what_is_missing_is_shown_as_the_destination_names_it() -> None:
+    for name, example in (
+        ("postgres", 'credentials = "postgresql://…"'),
+        ("filesystem", 'bucket_url = "s3://…"'),
+    ):
+        settings = WarehouseSettings(path=Path("/nowhere"), destination=name)
+        with pytest.raises(UsageError, match=f"dlt cannot use '{name}'") as error:
+            check_destination(settings)
+        assert f"set what it needs ({example})" in error.value.hint
+
+
 def named(name: str, text: str, *bases: type[Exception]) -> Exception:
     """An error of dlt or of a driver, which quotes a statement or a key."""
     error: Exception = type(name, bases or (Exception,), {})(text)
