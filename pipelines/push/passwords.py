@@ -17,11 +17,11 @@ import msgspec
 
 from orderbridge.pipelines.plan.model import (
     MAPPING_FILE,
-    PLAN_AGAIN,
     Plan,
     PlannedOperation,
     file_sha256,
 )
+from orderbridge.pipelines.push.next_steps import plan_again_command
 from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import disk_errors, replace_file
 from orderbridge.sources.errors import UsageError
@@ -113,7 +113,8 @@ def _from_input(
         password = next(filter(None, map(by_line.get, operation.lines)), "")
         if not password:
             line = operation.lines[0]
-            raise UsageError(f"line {line} of the input has no password", PLAN_AGAIN)
+            hint = f"Plan it again, into a new folder: {plan_again_command(plan)}"
+            raise UsageError(f"line {line} of the input has no password", hint)
         passwords[operation.id] = password
     return passwords
 
