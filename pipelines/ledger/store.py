@@ -421,21 +421,19 @@ class Ledger(AbstractContextManager["Ledger"]):
         return dict(rows)
 
     def overtaken(self, plan_id: str) -> int:
-        """Number of a plan's operations that were not sent, and that a newer plan has confirmed since.
+        """Number of a plan's operations that were not sent, and that another plan has confirmed since.
 
-        Of an update it is each of its fields, of a create its record. For the newest plan it is 0 without a search:
-        while it is being sent, a page asks every few seconds.
+        Of an update it is each of its fields, of a create its record.
         """
         (count,) = self.connection.execute(
             "SELECT count(*) FROM plans p JOIN operations o USING (plan) WHERE p.plan_id = ? AND o.state = 'planned'"
-            " AND p.plan < (SELECT max(plan) FROM plans)"
             f" AND iif(o.fields <> '', NOT EXISTS (SELECT 1 FROM {FIELDS} f LEFT JOIN confirmed c"
             " ON (c.host, c.path, c.field) = (p.host, o.path, f.value) AND c.value <> '' AND c.plan_id <> p.plan_id"
             " AND c.confirmed_in > p.recorded_in WHERE c.host IS NULL), EXISTS (SELECT 1 FROM claims mine"
             " JOIN claims other ON (other.host, other.key) = (mine.host, mine.key)"
             " JOIN operations made ON (made.plan, made.id) = (other.plan, other.id)"
-            " WHERE (mine.plan, mine.id, mine.host) = (o.plan, o.id, p.host) AND made.plan > o.plan"
-            " AND made.state = 'confirmed'))",
+            " WHERE (mine.plan, mine.id, mine.host) = (o.plan, o.id, p.host) AND made.state = 'confirmed'"
+            " AND (made.plan > o.plan OR (made.plan < o.plan AND made.updated_at > p.opened_at))))",
             [plan_id],
         ).fetchone()
         return int(count)

@@ -145,16 +145,21 @@ def _read_plans(status: Status) -> None:
     status.is_sending = lock_holder(ledger_lock_file(ledger_path()))[1]
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         unfinished = ledger.open_plans()
-        left = [_without_overtaken(plan, ledger) for plan in unfinished]
+        left = [_without_overtaken(plan, status, ledger) for plan in unfinished]
         needed = _plans_with_columns(ledger)
     unfinished_ids = {plan.plan_id for plan in unfinished}
     status.open_plans = [plan for plan in left if _is_open(plan) and can_resume(plan)]
     status.removable_plans = removable_plans(unfinished_ids | needed, status.at)
 
 
-def _without_overtaken(plan: OpenPlan, ledger: Ledger) -> OpenPlan:
-    """A plan without what a newer one has confirmed since: it is never sent."""
-    overtaken = ledger.overtaken(plan.plan_id) if "planned" in plan.states else 0
+def _without_overtaken(plan: OpenPlan, status: Status, ledger: Ledger) -> OpenPlan:
+    """A plan without what another one has confirmed since: it is never sent.
+
+    Nothing is searched while the plan is being sent: a page asks every few seconds then.
+    """
+    if "planned" not in plan.states or is_being_sent(plan, status):
+        return plan
+    overtaken = ledger.overtaken(plan.plan_id)
     states = Counter(plan.states) - Counter({"planned": overtaken})
     return replace(plan, states=dict(states))
 

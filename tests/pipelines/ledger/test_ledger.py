@@ -335,7 +335,21 @@ def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since
     assert [list(ledger.superseded(name)) for name in names] == [[1], [], [], []]
 
 
-def test_what_was_not_sent_is_overtaken_where_a_newer_plan_has_confirmed_all_of_it(
+def test_what_was_not_sent_is_overtaken_where_an_older_plan_was_pushed_after_it(
+    ledger: Ledger, record: Record
+) -> None:
+    old_update = record(patch(1, 7, sku="A"), at=10.0)
+    old_creates = record(customer(1), customer(2), at=10.0)
+    lead(old_creates, 1, "in_flight", "confirmed", at=15.0)
+    update = record(patch(1, 7, sku="B"), at=20.0)
+    creates = record(customer(1), customer(2), at=20.0)
+    assert [ledger.overtaken(plan.plan_id) for plan in (update, creates)] == [0, 0]
+    lead(old_update, 1, "in_flight", "confirmed", values={"sku": '"A"'}, at=30.0)
+    lead(old_creates, 2, "in_flight", "confirmed", at=30.0)
+    assert [ledger.overtaken(plan.plan_id) for plan in (update, creates)] == [1, 1]
+
+
+def test_what_was_not_sent_is_overtaken_where_another_plan_has_confirmed_all_of_it(
     ledger: Ledger, record: Record
 ) -> None:
     updates = record(
@@ -351,7 +365,7 @@ def test_what_was_not_sent_is_overtaken_where_a_newer_plan_has_confirmed_all_of_
     lead(creates, 1, "in_flight", "confirmed")
     lead(newer_creates, 2, "in_flight", "confirmed")
     lead(newer_creates, 3, "in_flight", "in_doubt")
-    assert [ledger.overtaken(plan.plan_id) for plan in plans] == [1, 1, 0, 0]
+    assert [ledger.overtaken(plan.plan_id) for plan in plans] == [1, 1, 0, 1]
 
 
 def test_what_was_created_is_known_by_its_body_and_its_name(ledger: Ledger, record: Record) -> None:
