@@ -35,6 +35,8 @@ _READ_AS: Final = ("plan_note.notation", "plan_note.currency")
 """Notes that say only how the numbers of a column are read."""
 _NOT_NAMED: Final = "plan_note.columns"
 _ARTICLE_CODES: Final = ("erpCode", "sku")
+_TOTALS: Final = "totals"
+"""The code of lines that look like totals."""
 _DOCUMENTS: Final = "documents"
 _MONEY: Final = ("price",)
 """Fields that are shown with two decimals, whole numbers too."""
@@ -134,14 +136,21 @@ class Correction:
 
     Attributes:
         is_of_others: it is wrong only beside another line.
-        sent: an earlier import has sent it corrected, and nothing has to be done; None: none has.
+        is_totals: it looks like a line of totals.
+        sent: an earlier import has sent it corrected; None: none has.
     """
 
     line: int
     reason: str
     cells: Sequence[Cell]
     is_of_others: bool
+    is_totals: bool
     sent: SentBefore | None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has to be corrected. A line of totals can be, in case that it is none."""
+        return self.sent is None and not self.is_totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +171,12 @@ class Corrections:
     @property
     def shown(self) -> int:
         """Lines of the page that have to be corrected."""
-        return sum(row.sent is None for row in self.rows)
+        return sum(row.waits for row in self.rows)
+
+    @property
+    def sent(self) -> int:
+        """Lines of the page that an earlier import has sent corrected."""
+        return sum(row.sent is not None for row in self.rows)
 
     @property
     def waiting(self) -> int:
@@ -340,7 +354,7 @@ def corrections_of(
     corrected: Collection[int] = frozenset(),
     sent: Mapping[Cells, SentBefore] = MappingProxyType({}),
 ) -> Corrections:
-    """The rejected lines with their cells, in the order of the file; last those that an earlier import has sent.
+    """The rejected lines with their cells, in the order of the file; last those for which nothing has to be done.
 
     Args:
         document: what an import printed.
@@ -355,21 +369,22 @@ def corrections_of(
     further = 0
     for reason in reasons:
         wrong = _wrong_columns(reason, columns_of, columns)
-        further += reason["lines"] - len(reason["rows"])
+        is_totals = reason["code"] == _TOTALS
+        further += 0 if is_totals else reason["lines"] - len(reason["rows"])
         for row in reason["rows"]:
             if row.get("cells") and row["line"] not in corrected:
                 is_of_others = reason["code"] == CONFLICTING_LINES
                 problem = _Problem(
-                    _row_words(reason, row, texts), wrong, is_of_others, row["cells"]
+                    _row_words(reason, row, texts), wrong, is_of_others, is_totals, row["cells"]
                 )
                 found.setdefault(row["line"], []).append(problem)
     in_order = [
         _correction(line, problems, columns, sent.get(cells_key(problems[0].cells)))
         for line, problems in sorted(found.items())
     ]
-    in_order.sort(key=lambda row: row.sent is not None)
+    in_order.sort(key=lambda row: not row.waits)
     rows = in_order[:CORRECTIONS_MAX]
-    hidden = sum(row.sent is None for row in in_order[CORRECTIONS_MAX:])
+    hidden = sum(row.waits for row in in_order[CORRECTIONS_MAX:])
     is_sent = [bool(one["fields"]) for one in _rows(document, "columns")]
     return Corrections(columns, rows, _wrong_first(rows, is_sent), hidden + further)
 
@@ -392,6 +407,7 @@ class _Problem(NamedTuple):
     words: str
     columns: set[str]
     is_of_others: bool
+    is_totals: bool
     cells: Document
 
 
@@ -442,6 +458,7 @@ def _correction(
             for at, name in enumerate(columns)
         ],
         is_of_others=all(problem.is_of_others for problem in problems),
+        is_totals=all(problem.is_totals for problem in problems),
         sent=sent,
     )
 

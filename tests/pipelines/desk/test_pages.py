@@ -53,6 +53,7 @@ from orderbridge.pipelines.reporting.status import Status
 from orderbridge.pipelines.warehouse import failure
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.extract.result import Verdict
+from orderbridge.sources.files.row_shape import _TOTALS_REASON
 from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.settings import DEMO_MARK, warehouse_path
 from orderbridge.sources.settings.setting import SETTINGS
@@ -708,6 +709,24 @@ def test_lines_that_wait_come_before_those_that_were_sent_corrected() -> None:
     assert [one.line for one in found.rows] == [*range(5, 104), 2]
     assert (found.shown, found.hidden) == (99, 0)
     assert corrections_of(document, Texts("es")).hidden == 2
+
+
+def test_a_line_of_totals_does_not_count_as_one_to_correct_but_can_be() -> None:
+    reason = {"outcome": "rejected", "field": "", "words": "", "lines": 1}
+    rows = {
+        "totals": {"line": 2, "words": _TOTALS_REASON, "cells": {"Nombre": "TOTAL GENERAL"}},
+        "required": {"line": 3, "words": "", "cells": {"Nombre": ""}},
+    }
+    reasons = [{**reason, "code": code, "rows": [row]} for code, row in rows.items()]
+    reasons[0]["lines"] = 500  # of which the document has the first ones
+    columns = [{"name": "Nombre", "fields": ["firstName"]}]
+    found = corrections_of({"columns": columns, "changes": {"reasons": reasons}}, Texts("es"))
+    assert [one.line for one in found.rows] == [3, 2]
+    assert (found.waiting, found.sent) == (1, 0)
+    assert "no hay que hacer nada" in found.rows[1].reason
+    only = {"columns": columns, "changes": {"reasons": reasons[:1]}}
+    step = {"action": "correct", "words": ""}
+    assert plan_page({**only, "next": [step]}, Texts("es")).next == []
 
 
 def test_what_is_not_shown_of_the_differences_is_said() -> None:
