@@ -262,7 +262,7 @@ def test_it_has_twelve_whole_months_and_the_best_customers_of_a_year(
             total - net AS charges_in_total
         FROM (VALUES ('2025-11-30', 'A', 5000, 5000), ('2025-12-05', 'B', 100, 80), ('2026-11-05', 'C', 70, 65),
             ('2026-11-06', 'A', 20, 10), ('2026-11-07', 'C', 20, 20), ('2025-12-01', 'A', 3e10, 3e10),
-            ('2025-12-01', 'R', -3e10, -3e10)) AS t (day, customer_id, total, net)""",
+            ('2025-12-01', 'R', -3e10, -3e10), ('2026-11-08', 'U', NULL, NULL)) AS t (day, customer_id, total, net)""",
     )
     assert "2025-12 EUR 3 100.00" in words, (
         "also where returns leave a share that is no number of 32 bits"
