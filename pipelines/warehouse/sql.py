@@ -27,12 +27,16 @@ def table_names(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]
 
 
 def has_tables(connection: duckdb.DuckDBPyConnection, schema: str, *names: str) -> bool:
-    """Whether these tables of a schema exist. DuckDB takes four times as long to list them."""
+    """Whether these tables of a schema exist. DuckDB takes eight times as long to list them.
+
+    Where there is no table of a name, a SELECT from it would read a file of the current folder that is called so.
+    """
     import duckdb
 
-    tables = ", ".join(sql_name(schema, name) for name in names)
+    tables = [sql_text(sql_name(schema, name)) for name in names]
+    columns = ", ".join(f"pragma_table_info({table})" for table in tables)
     try:
-        connection.execute(f"SELECT NULL FROM {tables} LIMIT 0")
+        connection.execute(f"SELECT NULL FROM {columns} LIMIT 0")
     except duckdb.CatalogException:
         return False
     return True
