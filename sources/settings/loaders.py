@@ -250,18 +250,20 @@ def load_section(kind: type[S]) -> S:
         setting for setting in settings.values() if setting.required and setting.name not in given
     ]:
         raise _missing(missing)
-    values: dict[str, Any] = {
-        name: _checked(setting, *given[setting.name])
-        for name, setting in settings.items()
-        if setting.name in given
-    }
-    return kind(**values)
-
-
-def _checked(setting: Setting, value: object, origin: str) -> object:
-    """The typed value. Raises UsageError, with the command that changes it where it is set in the project's files."""
+    set_here = {name: setting for name, setting in settings.items() if setting.name in given}
+    values: dict[str, Any] = {name: given[setting.name][0] for name, setting in set_here.items()}
     try:
-        return setting.checked(value)
+        return kind(**values)
+    except UsageError:
+        for setting in set_here.values():
+            _check(setting, *given[setting.name])
+        raise
+
+
+def _check(setting: Setting, value: object, origin: str) -> None:
+    """Checks a value. Raises UsageError, with the command that changes it where it is set in the project's files."""
+    try:
+        setting.checked(value)
     except UsageError as error:
         if not origin.startswith(".dlt"):
             raise

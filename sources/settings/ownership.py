@@ -160,7 +160,8 @@ def _way_to(path: Path) -> Iterator[Path]:
 
 def _trusted(path: Path) -> set[int]:
     """The users who may own a path."""
-    return {0, os.geteuid(), *([_code_owner()] if path.is_relative_to(CHECKOUT) else [])}
+    is_in_checkout = path.parts[: len(CHECKOUT.parts)] == CHECKOUT.parts
+    return {0, os.geteuid(), *([_code_owner()] if is_in_checkout else [])}
 
 
 @cache
