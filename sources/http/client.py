@@ -338,8 +338,9 @@ class Client(AbstractContextManager["Client"]):
                 _REPORT,
                 206,
             )
+        reply.body = self._without_key(reply.body)  # it is kept too: pages are read from disk again
         try:
-            return check(self._without_key(reply.body)), reply
+            return check(reply.body), reply
         except BrokenBody as error:
             found = read_error(self.family, self.mask(reply.body))
             failure = self._broken_body(f"the body is broken: {error}", reply)

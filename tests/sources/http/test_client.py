@@ -112,6 +112,12 @@ def test_a_path_that_leads_elsewhere_is_an_error() -> None:
             client(answers(httpx.Response(200))[1]).get(path, check=len)
 
 
+def test_a_page_that_repeats_the_key_is_kept_without_it() -> None:
+    page = httpx.Response(200, json={"data": [{"id": 1, "next": f"/customers?key={KEY}"}]})
+    checked, response = client(answers(page)[1]).get("/customers", check=bytes)
+    assert KEY.encode() not in checked + response.body
+
+
 def test_an_error_with_status_200_is_requested_again_and_named_in_the_end() -> None:
     error = httpx.Response(
         200, json={"error": {"code": "BUSY", "message": "no", "requestId": "r1"}}
