@@ -34,7 +34,7 @@ from orderbridge.sources.decode.ndjson import (
     positions,
     text_scalar,
 )
-from orderbridge.sources.decode.rows import Decoded
+from orderbridge.sources.decode.rows import MASK, Decoded
 from orderbridge.sources.decode.schema_inference import InferredNode, NodeBudget
 from orderbridge.sources.decode.values import DECIMAL_TEXT, NUMERIC_TEXT, WHOLE_TEXT, Count
 
@@ -108,9 +108,9 @@ class ColumnarBatch:
         except pa.ArrowInvalid:  # the parser was given no type for this place
             if self._reader is None:
                 raise
-            return self._reader.column(column, items.raw)
+            return _without_secrets(column, self._reader.column(column, items.raw))
         if column.kind != "decimal":
-            return _converted(column, parsed)
+            return _without_secrets(column, _converted(column, parsed))
         numbers, unrounded = rounded(parsed)
         if unrounded is not None:
             exact[".".join(column.keys)] = unrounded
@@ -210,6 +210,13 @@ def _text_counts(parsed: pa.Array, valid: int) -> dict[Count, int]:
         Count.DECIMAL_TEXT: decimal - whole,
         Count.LARGE_TEXT: numeric - decimal,
     }
+
+
+def _without_secrets(column: InferredColumn, values: pa.Array) -> pa.Array:
+    """A column without the passwords in it; an empty one says nothing."""
+    if not column.is_secret:
+        return values
+    return pc.if_else(pc.greater(pc.binary_length(values), 0), MASK, values)
 
 
 def _converted(column: InferredColumn, parsed: pa.Array) -> pa.Array:

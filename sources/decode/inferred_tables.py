@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from orderbridge.sources.contract import Record
 from orderbridge.sources.decode.column_kinds import ARROW, ColumnKind, path_text
+from orderbridge.sources.decode.rows import is_secret
 from orderbridge.sources.decode.schema_inference import InferredNode
 from orderbridge.sources.decode.table_schema import KEY_COLUMN, PLACE, parent_key, shorten, snake
 
@@ -60,6 +61,11 @@ class InferredColumn:
     keys: tuple[str, ...]
     kind: ColumnKind | Literal["key"]
     node: InferredNode = field(compare=False, repr=False)
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it has passwords, by its name; numbers are none."""
+        return self.kind == "text" and is_secret(self.keys[-1])
 
 
 @dataclass(frozen=True)

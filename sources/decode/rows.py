@@ -7,6 +7,7 @@ is the slow path of `sources.decode.documented` and `sources.decode.undocumented
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
@@ -33,6 +34,13 @@ _KINDS: Final = (
 )
 _rows_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+MASK: Final = "***"
+"""What stands for a password of a customer, which a platform may list."""
+_SECRET: Final = re.compile(
+    "(?i)pass?word|passwd|passwort|passphrase|(?<![a-z])(?:pwd|senha)|contrase|mot_?de_?passe"
+)
+_MASKED: Final = msgspec.Raw(msgspec.json.encode(MASK))
+_SAYS_NOTHING: Final = (b"null", b"true", b"false", b'""', b"[]", b"{}")
 _sorting_encoder: Final = msgspec.json.Encoder(order="sorted")
 
 
@@ -133,9 +141,20 @@ def fields(data: bytes) -> dict[str, msgspec.Raw]:
     return _object_decoder.decode(data)
 
 
+def is_secret(name: str) -> bool:
+    """Whether a field is a password of a customer, by its name."""
+    return _SECRET.search(name) is not None
+
+
+def masked(value: msgspec.Raw) -> msgspec.Raw:
+    """A secret without what it says; null, booleans and empty values say nothing."""
+    return value if bytes(value) in _SAYS_NOTHING else _MASKED
+
+
 def text_of_fields(values: Mapping[str, msgspec.Raw], names: Set[str]) -> bytes:
-    """JSON text of the fields with these names, sorted by name, values unchanged."""
-    return _sorting_encoder.encode({name: values[name] for name in names})
+    """JSON text of the fields with these names, sorted by name, values unchanged; those of secrets are masked."""
+    texts = {name: masked(values[name]) if is_secret(name) else values[name] for name in names}
+    return _sorting_encoder.encode(texts)
 
 
 def parse(data: bytes) -> dict[str, object]:

@@ -23,10 +23,15 @@ import pyarrow as pa
 from orderbridge.sources.contract import Record
 from orderbridge.sources.decode.column_kinds import DecidedKind, KeptKinds, path_text
 from orderbridge.sources.decode.inferred_columns import ColumnarBatch, read_columns
-from orderbridge.sources.decode.inferred_tables import FieldNames, InferredTable, inferred_table
+from orderbridge.sources.decode.inferred_tables import (
+    FieldNames,
+    InferredColumn,
+    InferredTable,
+    inferred_table,
+)
 from orderbridge.sources.decode.json_text import column_value, dump, parse_type
 from orderbridge.sources.decode.ndjson import NdjsonBatch, attempted
-from orderbridge.sources.decode.rows import Decoded, Page, check_nul, read_rows
+from orderbridge.sources.decode.rows import MASK, Decoded, Page, check_nul, read_rows
 from orderbridge.sources.decode.schema_inference import InferredNode, NodeBudget
 from orderbridge.sources.decode.table_schema import (
     FIELD,
@@ -191,7 +196,7 @@ def _add_lines(
     """Adds the line of a row, or of an item, and those of the items in it. `places` are its columns before its own."""
     odd: dict[str, object] = {}
     fitted = table.node.fit_fields(item, (), odd)
-    values = [column_value(column.kind, _at(fitted, column.keys)) for column in table.columns]
+    values = [_value(column, fitted) for column in table.columns]
     extra = dump(dict(sorted(odd.items()))) if odd else None
     lines[table.name].append([*places, *values, extra, *place])
     for child in table.children:
@@ -199,6 +204,12 @@ def _add_lines(
         for n, inner in enumerate(below if isinstance(below, list) else [], 1):
             if inner is not None:
                 _add_lines(child, inner, [*(places or [key]), n], key, place, lines)
+
+
+def _value(column: InferredColumn, fitted: dict[str, object]) -> object:
+    """The value of a column in a row or item; that of a password is masked."""
+    value = column_value(column.kind, _at(fitted, column.keys))
+    return MASK if value and column.is_secret else value
 
 
 def _at(item: dict[str, object], keys: tuple[str, ...]) -> object:

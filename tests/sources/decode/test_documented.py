@@ -314,6 +314,17 @@ def test_a_row_put_aside_reports_where_it_was_and_nothing_of_it() -> None:
     assert "12345" not in repr(row)
 
 
+def test_passwords_that_a_platform_lists_are_masked() -> None:
+    secrets = '"password":"hunter2","Contraseña":{"hash":"hunter2"},"user_pwd":"hunter2"'
+    decoded = one(CUSTOMER, f'{{"id":1,{secrets},"passport":"X1","password_set":true}}')
+    (extra,) = decoded.tables["customers"]["_extra"].to_pylist()
+    assert json.loads(extra) == {
+        **dict.fromkeys(("password", "Contraseña", "user_pwd"), "***"),
+        "passport": "X1",
+        "password_set": True,
+    }
+
+
 def test_fields_beside_the_contract_are_kept_and_absent_ones_observed() -> None:
     row = '{"id":1,"tier":1.50,"documents":[{"number":"1"},{"x":{"y": [1e2]}}],"año":"\\u00e9"}'
     decoded = one(CUSTOMER, row)

@@ -55,6 +55,14 @@ def values(*written: str) -> tuple[str, list[object]]:
     return column("x", *(f'{{"id":1,"x":{value}}}' for value in written))
 
 
+def test_passwords_in_an_order_are_masked() -> None:
+    rows = [
+        f'{{"id":{n},"customer":{{"password":{v}}}}}' for n, v in enumerate(('"a1"', '""', "null"))
+    ]
+    assert column("customer__password", *rows)[1] == ["***", "", None]
+    assert column("passport", '{"id":1,"passport":"X1"}')[1] == ["X1"]
+
+
 @pytest.mark.parametrize(
     ("written", "kept"),
     [
