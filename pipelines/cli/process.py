@@ -46,6 +46,15 @@ Arrow's own pool reserves 1 GB. A small run uses little of either, but all count
 UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
 
 
+class _SignalEvent(threading.Event):
+    """An event that a signal handler can set while its own thread waits for it, and holds its lock for a moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # its lock can be taken again by the thread that holds it
+        self._cond = threading.Condition()
+
+
 class Stop:
     """Ctrl-C, SIGTERM, a closed terminal: the first asks the walks to stop and unwinds the stack; files stay whole.
 
@@ -57,7 +66,7 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self.event = threading.Event()
+        self.event = _SignalEvent()
         self.signal = 0
         self.style: Style = "auto"
         self.note = ""

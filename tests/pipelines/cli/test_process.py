@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from orderbridge.pipelines.cli import main as cli
-from orderbridge.pipelines.cli.process import STOP
+from orderbridge.pipelines.cli.process import STOP, Stop
 from orderbridge.pipelines.warehouse.build import warehouse_errors
 from orderbridge.sources.errors import Stopped, UsageError
 from tests.pipelines.bridge import Bridge, command, start
@@ -112,6 +113,18 @@ def test_a_warehouse_that_cannot_take_the_push_log_hides_nothing_of_the_outcome(
     assert done.code == 6
     assert "ops.push_log was not updated; the next pull does it" in done.err
     assert "outcome unknown" in done.out
+
+
+def test_a_signal_that_comes_while_its_thread_begins_to_wait_for_it_ends_the_wait() -> None:
+    stop = Stop()
+    waiting = threading.Thread(target=stop.event.wait, args=(60,), daemon=True)
+    interrupted = mock.patch.object(
+        stop.event._cond, "wait", side_effect=lambda _: stop._stop(signal.SIGTERM, None)
+    )
+    with stop.gently(), interrupted:
+        waiting.start()
+        waiting.join(10)
+    assert (waiting.is_alive(), stop.event.is_set()) == (False, True)
 
 
 def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_path: Path) -> None:
