@@ -161,6 +161,10 @@ def _checked(setting: Setting, value: str) -> object:
 
         prepare_environment()
         dlt_destination(str(checked), may_import=False)
+    if setting.asks:
+        from orderbridge.pipelines.questions.meanings import checked_answer
+
+        checked_answer(setting, value)
     return checked
 
 

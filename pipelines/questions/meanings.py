@@ -26,6 +26,7 @@ from orderbridge.pipelines.questions.model import (
 from orderbridge.pipelines.questions.order_key import order_key_evidence
 from orderbridge.pipelines.questions.semantics import semantics_evidence
 from orderbridge.pipelines.reconcile.orders.lines import discount_columns
+from orderbridge.pipelines.reconcile.value_questions import check_country
 from orderbridge.pipelines.warehouse.answers.questions import (
     LINES,
     first_asked,
@@ -61,6 +62,7 @@ from orderbridge.transforms.questions import (
     table_of,
     table_text,
 )
+from orderbridge.transforms.value_questions import COUNTRY
 
 
 class Meanings:
@@ -129,7 +131,7 @@ def _changes(answers: Sequence[GivenAnswer], given: Given) -> dict[str, StoredAn
             earlier = stored.get(one.question)
             value = _merged(setting, one.value, "" if earlier is None else str(earlier.value))
         else:
-            value = _checked(setting, one.value)
+            value = checked_answer(setting, one.value)
         if not value:
             changes[one.question] = None
             continue
@@ -155,7 +157,9 @@ def _merged(setting: Setting, given: str, earlier: str) -> str:
         raise no_answer(f"{', '.join(sorted(missing))} of {setting.key}")
     if len(withdrawn) < len(rows) or not rows:
         left = {row: decided for row, decided in rows.items() if decided}
-        earlier = merged_tables(earlier, _checked(setting, table_text(left) if rows else given))
+        earlier = merged_tables(
+            earlier, checked_answer(setting, table_text(left) if rows else given)
+        )
     kept = table_of(earlier).items()
     return table_text({row: of for row, of in kept if row.casefold() not in withdrawn})
 
@@ -290,9 +294,11 @@ def _overridden(given: Mapping[str, Answer]) -> dict[str, str]:
     return notes
 
 
-def _checked(setting: Setting, value: str) -> str:
+def checked_answer(setting: Setting, value: str) -> str:
     """The value of an answer. Raises UsageError for one that the setting does not accept or that is not there."""
     checked = str(setting.checked(value))
+    if setting.key == COUNTRY:
+        check_country(checked)
     if checked in _WORDS.get(setting.key, ()) or not warehouse_path().is_file():
         return checked
     with open_warehouse() as warehouse:

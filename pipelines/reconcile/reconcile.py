@@ -33,7 +33,11 @@ from orderbridge.pipelines.reconcile.history import HISTORIES, record_history
 from orderbridge.pipelines.reconcile.odd_values import lost_values
 from orderbridge.pipelines.reconcile.own_checks import check_findings, read_checks
 from orderbridge.pipelines.reconcile.parts import Mapper, folder_of
-from orderbridge.pipelines.reconcile.value_questions import ask_about_values, settings_in_force
+from orderbridge.pipelines.reconcile.value_questions import (
+    ask_about_values,
+    check_country,
+    settings_in_force,
+)
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.pipelines.warehouse.answers.questions import RunQuestions
 from orderbridge.pipelines.warehouse.answers.run_answers import RunAnswers
@@ -59,7 +63,6 @@ from orderbridge.transforms.findings import combine_findings, rule_findings
 from orderbridge.transforms.frames import constant
 from orderbridge.transforms.questions import Question
 from orderbridge.transforms.values.dates import DateContext, ReadDates
-from orderbridge.transforms.values.phones import CALLING_CODES
 
 steps = logging.getLogger("orderbridge.steps")
 MEMORY_MB: Final = 350
@@ -207,12 +210,7 @@ class Reconciling:
         self._answers = RunAnswers.read()
         self._checks = read_checks()
         self._settings = settings or reconcile_settings()
-        country = self._settings.country
-        if country is not None and country not in CALLING_CODES:
-            raise UsageError(
-                f"reconcile.country is {country}, which is not a country with a calling code",
-                "Set it to a code of ISO 3166-1, such as ES; the United Kingdom is GB.",
-            )
+        check_country(self._settings.country)
         self._cluster = Cluster(files.scheduler) if files.scheduler is not None else None
         if self._cluster is not None:
             self._cluster.check()

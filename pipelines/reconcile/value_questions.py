@@ -14,6 +14,7 @@ import duckdb
 import pandas as pd
 
 from orderbridge.pipelines.warehouse.answers.questions import RunQuestions
+from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import ReconcileSettings
 from orderbridge.sources.settings.sections import Clock, CodeZeros
 from orderbridge.sources.settings.setting import SETTINGS
@@ -41,6 +42,7 @@ from orderbridge.transforms.value_questions import (
 )
 from orderbridge.transforms.values.date_forms import DateOrder
 from orderbridge.transforms.values.dates import ReadDates
+from orderbridge.transforms.values.phones import CALLING_CODES
 
 _NAIVE: Final = "iso_naive"
 """The form of times without an offset: such as databases write them."""
@@ -97,6 +99,16 @@ def settings_in_force(
             settings.orders, clock=cast(Clock | None, given(CLOCK)) or settings.orders.clock
         ),
     )
+
+
+def check_country(country: str | None) -> None:
+    """Checks that phones of a country have a calling code. Raises UsageError."""
+    if country is not None and country not in CALLING_CODES:
+        raise UsageError(
+            f"reconcile.country is {country}, which is not a country with a calling code",
+            "Set it to a code of ISO 3166-1, such as ES; the United Kingdom is GB.\n"
+            "  To change it: orderbridge init reconcile.country=ES",
+        )
 
 
 def ask_about_values(

@@ -45,7 +45,8 @@ def check_settings(answers: Mapping[str, Answer], columns: Collection[str]) -> N
         if answer is not None and _is_set(answer) and not is_usable:
             raise UsageError(
                 f"{key} is {answer.value!r}, which is not a column of raw.orders",
-                "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
+                f"Show the choices with: orderbridge questions {key}\n"
+                f"  To use one of them: orderbridge init {key}=COLUMN",
             )
 
 
