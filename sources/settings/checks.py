@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Final
 from zoneinfo import available_timezones
@@ -46,9 +47,15 @@ dataset: Final = _text(
 )
 
 
+@cache
+def _time_zones() -> set[str]:
+    """The names of all zones, which are those of 600 files."""
+    return available_timezones()
+
+
 def time_zone(name: str, value: object) -> str:
     """The IANA name of a zone: as it is written, or of the only zone that is so called or ends with it."""
-    zones = available_timezones()
+    zones = _time_zones()
     if isinstance(value, str) and value in zones:
         return value
     typed = str(value).strip().replace(" ", "_").casefold()
