@@ -67,6 +67,8 @@ def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> I
             hint = "Drop the object, run again, then create it anew."
         elif type(cause).__name__ == "InsufficientPrivilege":
             hint = "Grant it to the role of the credentials (docs/copy.md has the statements)."
+        elif type(cause).__name__ == "LockNotAvailable":
+            hint = "End the transaction that uses its tables (the view pg_stat_activity lists it)."
         elif found := [fix for part, fix in _FILE_ERRORS.items() if part in words]:
             (hint,) = found
         raise PlatformError(

@@ -27,6 +27,8 @@ _UNENCRYPTED_MODES: Final = ("disable", "allow", "prefer")
 """Values of `sslmode` with which libpq may connect without TLS; without a value it takes `prefer`."""
 _LOCK_WAIT_S: Final = 5.0
 _LOCK_POLL_S: Final = 0.2
+LOCK_LIMIT: Final = "1h"
+"""How long each statement of a copy waits for others who use its table; a `lock_timeout` of the role goes first."""
 _COLUMNS: Final = """
     SELECT c.relname, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod)
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
@@ -68,6 +70,10 @@ def exclusive_client(client: SqlClient, prefix: str) -> Iterator[SqlClient]:
                 f"another run is copying to the datasets {prefix}_* at the moment: nothing was touched",
                 "Run again when it has ended, or name another prefix in WAREHOUSE__DESTINATION_DATASET.",
             )
+        client.execute_sql(
+            "SELECT set_config('lock_timeout', %s, false) WHERE current_setting('lock_timeout') = '0'",
+            LOCK_LIMIT,
+        )
         yield client
 
 

@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 
 from orderbridge.pipelines.warehouse.bi.views import VIEWS
+from orderbridge.pipelines.warehouse.destination import postgres
 from orderbridge.pipelines.warehouse.destination.changes import CopyNotes
 from orderbridge.pipelines.warehouse.destination.copy import (
     connect_destination,
@@ -152,6 +153,27 @@ def test_a_copy_that_fails_leaves_that_before_and_a_transaction_keeps_its_versio
         cursor.execute("SELECT count(*) FROM orderbridge_raw.customers")
         assert cursor.fetchone() == (5,)
     assert refused == [ExitCode.PLATFORM]
+    assert destination.contents() == shop.contents()
+
+
+def test_a_copy_does_not_wait_for_ever_for_a_transaction_that_uses_its_tables(
+    shop: Shop, destination: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "LOCK_LIMIT", "200ms")
+    shop.copy()
+    before = destination.contents()
+    shop.change("ALTER TABLE raw.orders ADD COLUMN channel VARCHAR DEFAULT 'web'")
+    with (
+        closing(connect(destination.port, destination.database)) as connection,
+        connection.cursor() as cursor,
+    ):
+        connection.autocommit = False
+        cursor.execute("SELECT count(*) FROM orderbridge_raw.orders")
+        with pytest.raises(PlatformError, match="lock timeout") as error:
+            shop.copy()
+    assert "End the transaction" in error.value.hint
+    assert destination.contents() == before
+    shop.copy()
     assert destination.contents() == shop.contents()
 
 
