@@ -54,7 +54,7 @@ def command(
         print_lines("nothing to answer")
         return None
     moment = datetime.now(UTC).replace(microsecond=0)
-    _answer(answers, _given(who, moment, until, up_to))
+    _answer(answers, _given(who, moment, until, up_to), is_now=now)
     if not now:
         return None
     return _reconcile()
@@ -132,7 +132,7 @@ def _confirmed(why: str) -> list[GivenAnswer]:
     return answers
 
 
-def _answer(answers: Sequence[GivenAnswer], given: Given) -> None:
+def _answer(answers: Sequence[GivenAnswer], given: Given, *, is_now: bool) -> None:
     """Writes the answers, and says where they are kept."""
     from orderbridge.pipelines.questions.questions import answer_questions
 
@@ -143,7 +143,8 @@ def _answer(answers: Sequence[GivenAnswer], given: Given) -> None:
     ]
     if len(lines) > 1:
         lines = [f"{number(len(lines), 'question')} answered"]
-    lines.append(f"kept in {', '.join(result.places)}; it counts from the next run")
+    later = "" if is_now else "; it counts from the next run"
+    lines.append(f"kept in {', '.join(result.places)}{later}")
     facts = [
         {"question": one.question, "value": one.value, "why": one.why} for one in result.answers
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -69,7 +70,10 @@ def preview(
             _print_readings(path, read, error)
         raise
     if read.sheet is not None and table.format.kind == "text":
-        raise UsageError(f"{path.name} is a text file, which has no sheets", "Leave out --sheet.")
+        raise UsageError(
+            f"{path.name} is a text file, which has no sheets",
+            f"Leave out --sheet: orderbridge preview {shlex.quote(str(path))}",
+        )
     if used is not None:
         table = table.with_cell_rules({name: CellRules() for name in table.columns if name in used})
     rejects = _Rejects(
@@ -245,8 +249,10 @@ def _described_text(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     delimiter = DELIMITER_NAMES.get(detected.delimiter or "", repr(detected.delimiter))
     padding = ", beside white space" if detected.is_padded else ""
     yield "delimiter", f"{delimiter}{padding}"
-    doubled = f"escaped by {detected.escape}" if detected.escape else "doubled in cells"
-    yield "quote", f"{detected.quote or 'none'}, {doubled}"
+    inside = ", doubled in cells" if detected.quote else ""
+    if detected.escape:
+        inside = f", escaped by {detected.escape}"
+    yield "quote", f"{detected.quote or 'none'}{inside}"
     open_end = ", none after the last line" if detected.may_be_cut_off else ""
     yield "line ends", f"{', '.join(detected.line_ends) or 'none'}{open_end}"
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from orderbridge.pipelines.desk.jobs import command_line
 from orderbridge.pipelines.desk.texts import Language
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import disk_errors, replace_file
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import find_root, own_path
@@ -58,10 +60,18 @@ def write_launcher(path: Path, language: Language) -> None:
             f"{path.name} is no launcher", "Name a file that ends with .desktop, or .cmd for WSL."
         )
     with (
-        disk_errors(path, "Name another file."),
+        disk_errors(path, "Name another file.", _location_hint(path.parent)),
         replace_file(own_path(path), _MODE) as file,
     ):
         file.write(text.encode())
+
+
+def _location_hint(folder: Path) -> str:
+    """What to do where the launcher cannot be written in this folder."""
+    if folder.exists():
+        return f"Name a file in a folder that you can write to, instead of {folder}."
+    make = f"mkdir -p {shlex.quote(str(folder))}"
+    return f"There is no folder {folder}. To make it: {make}\n  Then {run_again()}"
 
 
 def _quoted(words: Sequence[str]) -> str:

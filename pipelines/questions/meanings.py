@@ -6,6 +6,7 @@ subject, and answers in `.dlt/answers.toml`. An answer counts from the next run.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -291,6 +292,9 @@ def _overridden(given: Mapping[str, Answer]) -> dict[str, str]:
         answer = given.get(key)
         if answer is not None and answer.origin != ANSWERS and not answer.is_assumption:
             notes[key] = f"the answer {stored.value} is overridden by {answer.origin}"
+            if answer.origin.startswith(".dlt"):
+                change = shlex.quote(f"{key}={stored.value}")
+                notes[key] += f"; to change it there: orderbridge init {change}"
     return notes
 
 

@@ -64,7 +64,9 @@ def coverage_gap(
     naming = reads.get(named_by) if named_by else None
     age = _age(build, read, naming) if naming is not None else timedelta()
     tried = (
-        "could not be read this time, " if age and _was_walked_after(build, read, resource) else ""
+        "the last read failed or was held back, and "
+        if age and _was_walked_after(build, read, resource)
+        else ""
     )
     if tried or age > PROOF_AGE:
         return f"{resource}: {tried}those of {read.ended_at:%Y-%m-%d %H:%M} UTC are older than the {named_by}"

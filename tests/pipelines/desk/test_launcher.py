@@ -43,3 +43,9 @@ def test_a_folder_whose_name_would_be_run_gets_no_launcher(
     with pytest.raises(UsageError, match="no launcher"):
         write_launcher(project / "shop.txt", "en")
     assert [path.name for path in project.iterdir() if path.is_file()] == []
+
+
+def test_a_launcher_in_a_folder_that_is_missing_names_the_command(project: Path) -> None:
+    folder = project / "Escritorio"
+    with pytest.raises(UsageError, match=f"mkdir -p {folder}"):
+        write_launcher(folder / "shop.desktop", "es")

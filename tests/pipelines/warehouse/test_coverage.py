@@ -26,7 +26,7 @@ from tests.pipelines.bridge import Bridge, bridge
 
 BEGIN = datetime(2026, 3, 2, 4, tzinfo=UTC)
 READ_AT = "those of 2026-03-0{} 04:00 UTC are older than the orders"
-TRIED = f"could not be read this time, {READ_AT.format(2)}"
+TRIED = f"the last read failed or was held back, and {READ_AT.format(2)}"
 ROW = quarantine((3, 5), b"{}", InvalidRow("id: expected an identifier, found nothing"), None)
 Read = tuple[str, str, Verdict, float]
 """Run, list, verdict and minutes since `BEGIN`; a run whose name ends with a minus has not published the list."""
