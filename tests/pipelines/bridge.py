@@ -229,6 +229,7 @@ class Started:
 
     def __init__(self, *arguments: Any) -> None:
         """Forks it from a process that has imported the program, which saves a second of CPU."""
+        self.command = ["orderbridge", *arguments[0]]
         pipes = [FORKS.Pipe(duplex=False) for _ in range(2)]
         self._process = fork(*arguments, *(write for _, write in pipes))
         self.stdout, self.stderr = (
@@ -247,7 +248,10 @@ class Started:
             self.kill()
         self.stdout.close()
         self.stderr.close()
-        self._process.join()
+        try:
+            self.wait(300)
+        finally:
+            self.kill()
 
     @property
     def returncode(self) -> int | None:
@@ -259,7 +263,7 @@ class Started:
     def wait(self, timeout: float) -> int:
         self._process.join(timeout)
         if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired("orderbridge", timeout)
+            raise subprocess.TimeoutExpired(self.command, timeout)
         return self._process.exitcode
 
     def communicate(self, timeout: float = 60) -> tuple[str, str]:
@@ -420,6 +424,11 @@ def _run(
     warnings.resetwarnings()
     warnings.simplefilter("error")
     main()
+
+
+def within_memory(megabytes: int, *command: str) -> list[str]:
+    """A command that has no more address space than this."""
+    return ["sh", "-c", 'ulimit -v "$0" && exec "$@"', str(megabytes << 10), *command]
 
 
 def wait_for(what: Any, seconds: float = 120.0) -> None:

@@ -22,7 +22,7 @@ from orderbridge.pipelines.cli import main as cli
 from orderbridge.pipelines.cli.process import STOP, Stop
 from orderbridge.pipelines.warehouse.build import warehouse_errors
 from orderbridge.sources.errors import Stopped, UsageError
-from tests.pipelines.bridge import Bridge, command, start
+from tests.pipelines.bridge import Bridge, command, start, within_memory
 from tests.pipelines.push.plans import customer, place
 
 CHECKOUT = Path(__file__).parents[3]
@@ -159,13 +159,8 @@ def test_an_error_of_no_command_is_named_and_a_bug_reported_without_values(tmp_p
 def test_too_little_address_space_is_named_before_a_library_ends_the_process(
     tmp_path: Path,
 ) -> None:
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
-
-    python = [sys.executable, "-m", "orderbridge.pipelines.cli", "status"]
-    done = subprocess.run(
-        python, cwd=tmp_path, preexec_fn=limited, capture_output=True, text=True, check=False
-    )
+    python = within_memory(300, sys.executable, "-m", "orderbridge.pipelines.cli", "status")
+    done = subprocess.run(python, cwd=tmp_path, capture_output=True, text=True, check=False)
     words = (
         "orderbridge: not enough memory: this process may use 300 MB (ulimit -v), and needs 600 MB"
     )
@@ -175,9 +170,6 @@ def test_too_little_address_space_is_named_before_a_library_ends_the_process(
 def test_a_limit_of_address_space_is_not_used_up_by_what_threads_and_arrow_reserve(
     tmp_path: Path,
 ) -> None:
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (1800 << 20, 1800 << 20))
-
     program = """
 from orderbridge.pipelines.cli.process import _check_memory
 _check_memory()
@@ -194,10 +186,8 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(int(re.search(r"VmPeak:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) >> 10)
 """
-    python = [sys.executable, "-c", program]
-    done = subprocess.run(
-        python, cwd=tmp_path, preexec_fn=limited, capture_output=True, text=True, check=True
-    )
+    python = within_memory(1800, sys.executable, "-c", program)
+    done = subprocess.run(python, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 600, "MB"
 
 

@@ -10,6 +10,7 @@ import grp
 import os
 import pwd
 import shutil
+import signal
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -35,15 +36,21 @@ def succeeds(action: Callable[[], object], group: int = OTHER) -> bool:
     """Whether the second user can do it, whose primary group this is."""
     child = os.fork()
     if child == 0:
+        signal.alarm(60)  # a lock that another thread held is never released here
+        code = 2
         try:
             os.setgroups([])
             os.setgid(group)
             os.setuid(OTHER)
             action()
+            code = 0
         except OSError:
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            code = 1
+        finally:
+            os._exit(code)  # nothing else goes on twice
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 1)
+    return code == 0
 
 
 class Users:

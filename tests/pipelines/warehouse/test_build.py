@@ -6,7 +6,6 @@ import errno
 import fcntl
 import os
 import re
-import resource
 import shutil
 import stat
 import subprocess
@@ -40,7 +39,7 @@ from orderbridge.sources.contract import LISTS, RECORDS
 from orderbridge.sources.disk import open_private
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
 from orderbridge.sources.settings import warehouse_settings
-from tests.pipelines.bridge import Bridge, bridge, start, wait_for
+from tests.pipelines.bridge import Bridge, bridge, start, wait_for, within_memory
 
 OLDER_CLIENT = "duckdb==1.2.2"
 SECRET = "Ana Núñez"
@@ -519,9 +518,6 @@ def test_a_warehouse_whose_first_bytes_are_damaged_is_not_called_open_or_a_view(
 
 
 def test_what_libraries_raise_once_the_address_space_is_used_up_is_a_lack_of_memory() -> None:
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
-
     program = """
 try:
     kept = []
@@ -533,8 +529,7 @@ from orderbridge.pipelines.warehouse.failure import describe_error
 print(describe_error(ImportError("failed to map segment from shared object")))
 """
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        preexec_fn=limited,
+        within_memory(600, sys.executable, "-c", program),
         capture_output=True,
         text=True,
         check=True,

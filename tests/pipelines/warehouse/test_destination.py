@@ -479,7 +479,7 @@ def test_what_a_killed_copy_leaves_lies_in_the_project_and_the_next_run_removes_
     before = found()
     with monkeypatch.context() as patch:
         patch.setattr(Database, "swap", killed)
-        process = multiprocessing.get_context("fork").Process(target=shop.copy)
+        process = multiprocessing.get_context("fork").Process(target=shop.copy, daemon=True)
         process.start()
         process.join(60)
     assert process.exitcode == -signal.SIGKILL
