@@ -63,7 +63,9 @@ _BESIDE: Final = """
     WHERE o.is_sale AND NOT o.is_missing AND r.{column} IS NOT NULL GROUP BY ALL ORDER BY ALL"""
 _LEFT: Final = f"""
     SELECT CAST(date_trunc('month', o.ordered_date) AS DATE) AS month, o.currency, sum(o.total) AS before,
-        sum(o.total) FILTER (o.is_sale) AS now, count(*) FILTER (o.is_sale IS NOT true) AS orders
+        CASE WHEN count(o.is_sale) > 0 AND count(o.total) > 0
+            THEN coalesce(sum(o.total) FILTER (o.is_sale), 0) END AS now,
+        count(*) FILTER (o.is_sale IS NOT true) AS orders
     FROM reconciled.orders o SEMI JOIN {_COUNTED} c ON c.order_id = o.order_id AND c.is_counted WHERE NOT o.is_missing
     GROUP BY ALL HAVING count(*) FILTER (o.is_sale IS NOT true) > 0 ORDER BY ALL"""
 _LEFT_STATUSES: Final = f"""

@@ -116,6 +116,17 @@ def test_what_leaves_the_revenue_is_reported_once_with_sums_and_the_answer(
     assert old.one("SELECT count(*) FROM reconciled.orders WHERE is_sale IS NULL") == 1
 
 
+def test_a_month_in_which_no_order_was_a_sale_is_reported_with_a_revenue_of_0(old: Bridge) -> None:
+    update(
+        old,
+        "UPDATE raw.orders SET status = if(id = (SELECT min(id) FROM raw.orders), 'DELIVERED', 'PENDING')",
+        "UPDATE reconciled.orders SET is_cancelled = false, order_status = 'PENDING'",
+    )
+    months = re.findall(r"→ (.*), [0-9]+ orders? not counted", night(old).out)
+    assert months
+    assert not [one for one in months if "unknown" in one]
+
+
 def test_fields_of_lines_are_those_of_the_version_before(old: Bridge) -> None:
     """Many lines have no product, and no version before knew `price_subtotal`: neither is an alarm or a new figure."""
     lines = "SELECT count(product), sum(line_amount), count(line_total) FROM reconciled.order_lines"
