@@ -19,9 +19,16 @@ if TYPE_CHECKING:
     from orderbridge.pipelines.reconcile.reconcile import FailOn, ReconcileResult
 
 MAX_LINE_NUMBERS: Final = 20
-_ROWS: Final = {"exceptions": "findings"}
+_ROWS: Final = {
+    "exceptions": "findings",
+    "customer_history": "versions of customers",
+    "promotion_history": "versions of promotions",
+    "price_list_history": "versions of price lists",
+}
 """What the rows of a table are called, if not like the table."""
-_LISTS: Final = {"order_lines": "orders", "customer_orders": "orders"}
+_NOT_COUNTED: Final = "customer_orders"
+"""This table has a row for each customer: the number would be read as that of their orders."""
+_LISTS: Final = {"order_lines": "orders"}
 """The list that a table is made from, if not that of its name."""
 _UNMATCHED: Final = {
     "only_in_erp": "only in the ERP",
@@ -95,6 +102,7 @@ def _lines(
 ) -> Iterator[str]:
     from orderbridge.pipelines.cli.console import table_lines
     from orderbridge.pipelines.warehouse.finding_history import in_words
+    from orderbridge.transforms.orders.fields import FIELD_QUESTIONS
 
     yield sizes(result)
     yield from in_words(result.new)
@@ -109,7 +117,7 @@ def _lines(
     for name, evidence in result.proposed.items():
         yield (
             f"order field {name}: read from {result.order_fields[name]} ({evidence}); "
-            f"to use another column, set RECONCILE__ORDER_{name.removeprefix('order_').upper()}"
+            f"to use another column: orderbridge answer {FIELD_QUESTIONS[name]} COLUMN"
         )
 
 
@@ -119,7 +127,9 @@ def sizes(result: ReconcileResult, tables: Collection[str] | None = None) -> str
     parts = [
         f"{rows} {_ROWS.get(table, table.replace('_', ' '))}"
         for table, rows in result.rows.items()
-        if lists[table] not in result.never_read and (tables is None or table in tables)
+        if lists[table] not in result.never_read
+        and (tables is None or table in tables)
+        and table != _NOT_COUNTED
     ]
     return f"reconciled: {', '.join(parts)}" if parts else ""
 

@@ -27,6 +27,7 @@ from orderbridge.pipelines.reporting.outputs import output_target
 from orderbridge.pipelines.warehouse.bi.descriptions import DESCRIBED_SCHEMAS, may_be_personal
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.sql import failure_words, is_one_select, sql_name
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.disk import disk_errors, replace_file, working_folder, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.formulas import csv_lines, neutralize, neutralize_column
@@ -45,9 +46,6 @@ _DIGITS_MAX: Final = 15
 _NAME: Final = re.compile(r"[A-Za-z_]\w*(\.\w+)?")
 _NESTED: Final = ("STRUCT", "MAP", "UNION", "JSON")
 _HINT: Final = "Name a file in a folder of yours that exists: --out orders.xlsx"
-_TARGET_HINT: Final = (
-    "Name another file, in a folder of yours that exists. To replace one, add --overwrite"
-)
 _COLUMNS: Final = """
     SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns()
     WHERE database_name = current_database() AND list_contains($1, schema_name)
@@ -83,8 +81,15 @@ def export(what: str, out: Path, *, has_personal: bool = False, overwrite: bool 
     write = _WRITERS.get(out.suffix.casefold())
     if write is None:
         endings = ", ".join(_WRITERS)
-        raise UsageError(f"{out.name} does not end with one of {endings}", _HINT)
-    target = output_target(out, "to be replaced", _TARGET_HINT, lambda _: overwrite)
+        as_workbook = typed_command("--out", str(out.with_suffix(".xlsx")))
+        raise UsageError(
+            f"{out.name} does not end with one of {endings}", f"Such as: {as_workbook}"
+        )
+    hint = (
+        "Name another file, in a folder of yours that exists.\n"
+        f"  To replace one: {typed_command('--overwrite')}"
+    )
+    target = output_target(out, "to be replaced", hint, lambda _: overwrite)
     with open_warehouse() as warehouse:
         tables = _tables(warehouse)
         left_out = _left_out(what, tables)
@@ -185,7 +190,10 @@ def _query(
     if _NAME.fullmatch(what) and what not in tables:
         near = difflib.get_close_matches(what, tables, n=3, cutoff=0.5)
         near = [name for name in tables if name.endswith(f".{what}")] or near
-        hint = f"Did you mean {' or '.join(near)}?" if near else "docs/warehouse.md lists them."
+        hint = "docs/warehouse.md lists them."
+        if near:
+            command = typed_command().replace(what, near[0], 1)
+            hint = f"Did you mean {' or '.join(near)}? Such as: {command}"
         raise UsageError(f"there is no table {what} in the warehouse", hint)
     sql = f"FROM {sql_name(*what.split('.'))}" if what in tables else what
     try:
