@@ -22,7 +22,7 @@ from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings import DataSource
 from orderbridge.sources.settings.ownership import check_private
-from orderbridge.sources.settings.root import read_toml
+from orderbridge.sources.settings.root import UNWRITABLE_HINT, read_toml
 
 if TYPE_CHECKING:
     from orderbridge.pipelines.warehouse.raw.held_lists import HeldList
@@ -168,7 +168,7 @@ def write_changes(added: AcceptedChanges, removed: AcceptedChanges) -> Path:
 
     path = accepted_file()
     kept = AcceptedChanges.read()
-    with disk_errors(path, "Free space or make the folder .dlt writable, or answer where it is."):
+    with disk_errors(path, UNWRITABLE_HINT):
         document = tomlkit.parse(path.read_text("utf-8")) if path.exists() else tomlkit.document()
         _change(document, LISTS, kept.falls, added.falls, removed.falls)
         _change(document, SOURCES, kept.sources, added.sources, removed.sources)

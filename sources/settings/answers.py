@@ -20,7 +20,7 @@ from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.data_source import DataSource
 from orderbridge.sources.settings.ownership import check_private
-from orderbridge.sources.settings.root import find_root, read_toml
+from orderbridge.sources.settings.root import UNWRITABLE_HINT, find_root, read_toml
 from orderbridge.sources.settings.setting import SETTINGS
 
 FILE: Final = "answers.toml"
@@ -156,10 +156,7 @@ def write_answers(changes: Mapping[str, StoredAnswer | None], source: DataSource
     before = read_answers(ignored=changes.keys())
     kept = before.seen_from(source)
     after: dict[str, StoredAnswer | None] = {**kept, **changes}
-    hint = (
-        "Free space or make the folder .dlt writable, or answer on the machine whose project it is."
-    )
-    with disk_errors(path, hint):
+    with disk_errors(path, UNWRITABLE_HINT):
         if path.exists():
             document = tomlkit.parse(path.read_text("utf-8"))
         else:

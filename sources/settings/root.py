@@ -23,6 +23,10 @@ from orderbridge.sources.settings.ownership import CHECKOUT, check_mode
 from orderbridge.sources.settings.setting import SETTINGS
 
 FILES: Final = ("secrets.toml", "config.toml")
+UNWRITABLE_HINT: Final = (
+    "Free space or make the folder .dlt writable, or answer on the machine whose project it is."
+)
+"""What to do where an answer cannot be written into `.dlt`."""
 DEMO_MARK: Final = ".orderbridge-demo"
 """A file in the folder of `orderbridge demo`, which has no settings: its platform ended with the demo."""
 

@@ -29,7 +29,7 @@ from orderbridge.sources.disk import disk_errors, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.settings.ownership import check_private
-from orderbridge.sources.settings.root import find_root, read_toml
+from orderbridge.sources.settings.root import UNWRITABLE_HINT, find_root, read_toml
 
 _COUNTED: Final = """
     (SELECT NULL::BIGINT AS objects, NULL::BIGINT AS arrays WHERE false UNION ALL BY NAME FROM ops.field_kinds)"""
@@ -180,7 +180,7 @@ def write_declared(resource: str, changes: Mapping[str, str | None], comment: st
         value: Any = tomlkit.item(_declared_value(document.get(key), kind))
         value.comment(comment)
         document[key] = value
-    with disk_errors(path, "Free space or make the folder .dlt writable, or answer where it is."):
+    with disk_errors(path, UNWRITABLE_HINT):
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_private(path, tomlkit.dumps(document).encode())
     return path
