@@ -15,7 +15,7 @@ from orderbridge.pipelines.desk.imports import (
     ImportRow,
     State,
     busy_now,
-    corrections,
+    corrections_by_name,
     find_import,
     import_row,
     lines_of,
@@ -53,6 +53,8 @@ _UNKNOWN: Final = "unknown"
 _INCREMENT: Final = "increment"
 """What a setting is under which a file has to have changes."""
 _WAITING: Final = ("asking", "planned")
+Corrected = Mapping[str, Sequence[DeskImport]]
+"""The imports of corrected lines, by the name of the import that the lines are of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,8 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     """The page of an import that was started."""
     document = one.result
     columns = document.get("columns") or ()
-    corrected = corrections(one)
+    made = corrections_by_name()
+    corrected = made.get(one.name, [])
     unknown = unknown_writes(document)
     new_columns = _new_columns(document) if one.is_removable else {}
     plan = plan_page(
@@ -187,8 +190,8 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         new_columns=new_columns,
         passwords=_passwords(document, texts) if one.is_removable else None,
         password_files=password_files(one),
-        corrections=[_corrected_lines(each, texts) for each in corrected],
-        first=_first_file(one, texts),
+        corrections=[_corrected_lines(each, made, texts) for each in corrected],
+        first=_first_file(one, made, texts),
         shown=shown_plan(document),
         has_changed=one.state in _WAITING and one.seen not in ("", shown_plan(document)),
         busy=busy_now(texts) if one.state == "planned" else None,
@@ -236,20 +239,21 @@ def _new_columns(document: Document) -> dict[str, str]:
     return {one["question"]: one["name"] for one in columns if one.get("is_new")}
 
 
-def _corrected_lines(one: DeskImport, texts: Texts) -> CorrectedLines:
+def _corrected_lines(one: DeskImport, made: Corrected, texts: Texts) -> CorrectedLines:
     document = one.result
     rejected = 0
     if rejected_cells(document):
-        rejected = corrections_of(document, texts, lines_of(corrections(one))).waiting
+        done = lines_of(made.get(one.name, []))
+        rejected = corrections_of(document, texts, done).waiting
     return CorrectedLines(import_row(one, texts), one.corrected_lines, rejected)
 
 
-def _first_file(one: DeskImport, texts: Texts) -> FirstFile | None:
+def _first_file(one: DeskImport, made: Corrected, texts: Texts) -> FirstFile | None:
     """The import whose lines a correction has, and what of it is not done yet."""
     first = find_import(one.corrects)
     if first is None:
         return None
-    done = lines_of(corrections(first))
+    done = lines_of(made.get(first.name, []))
     left = corrections_of(first.result, texts, done, sent_before(first))
     return FirstFile(
         row=import_row(first, texts),

@@ -479,10 +479,18 @@ def add_correction(
     return one
 
 
+def corrections_by_name() -> dict[str, list[DeskImport]]:
+    """The imports of corrected lines, by the name of the import that the lines are of; the first one first."""
+    found: dict[str, list[DeskImport]] = {}
+    for one in reversed(imports()):
+        if one.is_correction:
+            found.setdefault(one.corrects, []).append(one)
+    return found
+
+
 def corrections(of: DeskImport) -> list[DeskImport]:
     """The imports of its corrected lines, the first one first."""
-    found = [one for one in imports() if one.corrects == of.name]
-    return sorted(found, key=lambda one: one.added_at)
+    return corrections_by_name().get(of.name, [])
 
 
 def lines_of(made: Iterable[DeskImport]) -> frozenset[int]:
