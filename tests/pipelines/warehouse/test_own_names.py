@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ from orderbridge.sources.decode.undocumented import InferredSchema
 from orderbridge.transforms.customers import CUSTOMERS
 from orderbridge.transforms.orders.orders import ORDERS
 from orderbridge.transforms.values.keys import BOOKKEEPING
-from tests.pipelines.bridge import bridge, reading
+from tests.pipelines.bridge import Bridge, bridge, reading
 from tests.pipelines.warehouse.destinations import Destination, contents_of
 
 SHOWN = {field.name for record in RECORDS.values() for field in record.fields}
@@ -32,7 +35,16 @@ NAMES = sorted(
     - (SHOWN - {"id"})
 )
 IN_RAW = {"_extra", *BOOKKEEPING}
-VALUES = {"booleans": True, "texts": "planted"}
+COUNTS = {"customers": 8, "orders": 9, "promotions": 3, "price_lists": 3}
+
+
+@dataclass(frozen=True)
+class Nights:
+    """A shop with such fields, and its warehouse after a first night and after one with changes."""
+
+    shop: Bridge
+    first: bytes
+    second: bytes
 
 
 def planted(value: Any, *but: str) -> dict[str, Any]:
@@ -40,13 +52,13 @@ def planted(value: Any, *but: str) -> dict[str, Any]:
 
 
 def plant(record: dict[str, Any], value: Any) -> dict[str, Any]:
-    """A record with a field of each name, in its objects and the items of its lists too; its own fields stay."""
+    """A record with a field of each name, in its objects too; its own fields stay. In items of lists they are true."""
     fields = planted(value)
     for name, inner in record.items():
         if isinstance(inner, dict):
             inner = plant(inner, value)
         elif isinstance(inner, list):
-            inner = [plant(one, value) if isinstance(one, dict) else one for one in inner]
+            inner = [plant(one, True) if isinstance(one, dict) else one for one in inner]
         fields[name] = inner
     return fields
 
@@ -94,42 +106,46 @@ def test_a_reserved_column_of_an_earlier_version_is_renamed_with_its_history() -
         assert history == [("_hash",), ("_hash_3",)]
 
 
-@pytest.mark.parametrize(
-    ("destination", "kind"),
-    [("duckdb", "texts"), ("postgres", "booleans")],
-    indirect=["destination"],
-)
-def test_fields_named_like_ours_change_no_table_and_no_copy(
-    tmp_path: Path, destination: Destination, kind: str
-) -> None:
-    with bridge(tmp_path / "shop", customers=8, orders=9, promotions=3, price_lists=3) as made:
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
+    before = dict(os.environ)
+    with bridge(tmp_path_factory.mktemp("shop"), **COUNTS) as made:
         state = made.platform.state
-        for resource in ("customers", "orders", "promotions", "price_lists"):
+        for resource in COUNTS:
             for record in state.records(resource):
-                state.change(resource, record["id"], plant(record, VALUES[kind]))
+                state.change(resource, record["id"], plant(record, "planted"))
         made.pull()
+        first = made.path.read_bytes()
         state.remove("orders", state.ids("orders")[-1])
-        copy_to_destination(made.path, destination.settings)
         state.change("orders", state.ids("orders")[0], {"total": 4711})
         done = made.command("run")
         assert done.code in (0, 9), made.dicts("FROM ops.quarantine")
-        copy_to_destination(made.path, destination.settings)
-        with reading(made.path) as warehouse:
-            published = contents_of(lambda sql: warehouse.execute(sql).fetchall(), "")
-        assert destination.contents() == published
-        runs = {run for (run,) in made.rows("SELECT run_id FROM ops.runs")}
-        for resource, count in (
-            ("customers", 8),
-            ("orders", 9),
-            ("promotions", 3),
-            ("price_lists", 3),
-        ):
-            rows = made.dicts(f"FROM raw.{resource}")
-            assert len(rows) == made.one(f"SELECT count(*) FROM reconciled.{resource}") == count
-            assert {row["_run_id"] for row in rows} <= runs
-            missing = sum(row["_missing_since"] is not None for row in rows)
-            assert missing == (1 if resource == "orders" else 0)
-        extra = json.loads(made.one("SELECT any_value(_extra) FROM raw.customers"))
-        assert {name: extra[name] for name in RESERVED} == planted(
-            VALUES[kind], *set(NAMES) - RESERVED
-        )
+        yield Nights(made, first, made.path.read_bytes())
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def test_fields_named_like_ours_change_no_table(nights: Nights) -> None:
+    made = nights.shop
+    runs = {run for (run,) in made.rows("SELECT run_id FROM ops.runs")}
+    for resource, count in COUNTS.items():
+        rows = made.dicts(f"FROM raw.{resource}")
+        assert len(rows) == made.one(f"SELECT count(*) FROM reconciled.{resource}") == count
+        assert {row["_run_id"] for row in rows} <= runs
+        missing = sum(row["_missing_since"] is not None for row in rows)
+        assert missing == (1 if resource == "orders" else 0)
+    extra = json.loads(made.one("SELECT any_value(_extra) FROM raw.customers"))
+    assert {name: extra[name] for name in RESERVED} == dict.fromkeys(RESERVED, "planted")
+
+
+@pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
+def test_fields_named_like_ours_change_no_copy(
+    tmp_path: Path, destination: Destination, nights: Nights
+) -> None:
+    warehouse = tmp_path / "warehouse.duckdb"
+    for night in (nights.first, nights.second):
+        warehouse.write_bytes(night)
+        copy_to_destination(warehouse, destination.settings)
+    with reading(warehouse) as published:
+        rows = contents_of(lambda sql: published.execute(sql).fetchall(), "")
+    assert destination.contents() == rows
