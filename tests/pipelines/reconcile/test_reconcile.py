@@ -33,6 +33,7 @@ from orderbridge.pipelines.warehouse.lock import run_lock
 from orderbridge.pipelines.warehouse.raw.field_kinds import declared_file
 from orderbridge.pipelines.warehouse.raw.recent_rows import RecentRows
 from orderbridge.sources.contract import LISTS
+from orderbridge.sources.decode.schema_inference import NodeBudget
 from orderbridge.sources.errors import BridgeError, LockedError, UsageError
 from orderbridge.transforms.orders.amount_unit import UNIT
 from orderbridge.transforms.orders.customer_evidence import NOTATION
@@ -498,16 +499,19 @@ def test_amounts_in_floating_point_are_read_to_the_last_and_are_no_finding(fresh
     assert reconcile().exit_code == 9, "a value that is in no column is odd"
 
 
-def test_more_fields_than_columns_are_in_extra_and_one_finding(fresh: Bridge) -> None:
+def test_more_fields_than_columns_are_in_extra_and_one_finding(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NodeBudget.__init__, "__defaults__", (100,))
     state = fresh.platform.state
     orders = len(state.ids("orders"))
     for order in state.ids("orders"):
-        state.change("orders", order, {f"field{n}": n for n in range(700)})
+        state.change("orders", order, {f"field{n}": n for n in range(150)})
     rules = "rule IN ('odd_value', 'form_changed', 'fields_beyond')"
     for _ in range(2):
         assert fresh.code() == 0
         assert reconcile().exit_code == 0
-        assert fresh.rows("SELECT DISTINCT _extra->>'field699' FROM raw.orders") == [("699",)]
+        assert fresh.rows("SELECT DISTINCT _extra->>'field149' FROM raw.orders") == [("149",)]
         beyond = fresh.one("SELECT max(len(json_keys(_extra))) FROM raw.orders")
         words = f"{beyond} more fields, in up to {orders} rows of a table"
         assert details(fresh, rules) == [words]
@@ -515,10 +519,10 @@ def test_more_fields_than_columns_are_in_extra_and_one_finding(fresh: Bridge) ->
     before = fresh.one(places)
     file = declared_file("orders")
     file.parent.mkdir(exist_ok=True)
-    file.write_text('"field699" = "text"')
+    file.write_text('"field149" = "text"')
     file.chmod(0o600)
     assert fresh.code() == 0
-    assert fresh.rows("SELECT DISTINCT field699 FROM raw.orders") == [("699",)]
+    assert fresh.rows("SELECT DISTINCT field149 FROM raw.orders") == [("149",)]
     assert fresh.one(places) == before + 1, "and no other field became a column"
 
 

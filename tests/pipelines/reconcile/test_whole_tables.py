@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -45,13 +46,10 @@ NOT_COMPARED = {
 }
 """Words; and what is not of the lists."""
 CONSTANT = {"ops.last_read": {"published", "cut"}, "reconciled.erp_differences": {"entity"}}
-WORLD = RawWorld(4)
 ERP_HEADER = (
     "erpCode", "loginCode", "email", "document number", "firstName", "lastName", "phone", "priceListId", "fiscalName",
     "fiscalAddress", "billing email",
 )  # fmt: skip
-for _night in WORLD.nights[1:]:
-    _night.reviews = match_truth.decided(WORLD.nights[:1])
 PART_ROWS = 150
 """So many rows are worked on at once: most tables are made in several parts."""
 Tables = Mapping[str, Sequence[Row]]
@@ -63,6 +61,14 @@ _KINDS = {
     Decimal: pa.decimal128(38, 9),
     datetime: pa.timestamp("us", "UTC"),
 }
+
+
+@cache
+def world() -> RawWorld:
+    made = RawWorld(4)
+    for night in made.nights[1:]:
+        night.reviews = match_truth.decided(made.nights[:1])
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +88,7 @@ def made_nights(folder: Path) -> Iterator[Tables]:
         build.execute("SET TimeZone = 'UTC'")
         merge.create_missing(build)
         ops.create_missing(build)
-        for night in WORLD.nights:
+        for night in world().nights:
             _read(build, night)
             write_reviews(
                 {f"{line} = {customer}": ("accept" if is_same else "reject", "")
@@ -95,7 +101,7 @@ def made_nights(folder: Path) -> Iterator[Tables]:
 
 
 def _accept() -> None:
-    at = WORLD.nights[0].as_of
+    at = world().nights[0].as_of
     accepted = [Acceptance(rule, "ana", at, subject=subject) for rule, subject in ACCEPTED]
     judged = [Acceptance(rule, "ana", at, severity=of) for rule, of in SEVERITIES.items()]
     accepted_file().parent.mkdir()
@@ -157,7 +163,7 @@ def adjusted(row: Row) -> Row:
 
 def compare(name: str, number: int, tables: Tables) -> None:
     rows = [adjusted(row) for row in tables[name]]
-    expected = [adjusted(row) for row in TRUTH[name](WORLD.nights[: number + 1])]
+    expected = [adjusted(row) for row in TRUTH[name](world().nights[: number + 1])]
     if not expected:
         assert rows == []
         return
@@ -170,7 +176,7 @@ def compare(name: str, number: int, tables: Tables) -> None:
 def test_no_column_of_a_table_is_constant(name: str) -> None:
     rows = [
         row
-        for number in range(1, len(WORLD.nights) + 1)
-        for row in TRUTH[name](WORLD.nights[:number])
+        for number in range(1, len(world().nights) + 1)
+        for row in TRUTH[name](world().nights[:number])
     ]
     assert constant_columns(rows) - CONSTANT.get(name, set()) == set()
