@@ -71,6 +71,7 @@ HOW_TO_RESTORE: Final = (
     "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: otherwise "
     "requests may be sent again. If it is lost: orderbridge settle --accept-ledger"
 )
+HOW_TO_KEEP_BOTH: Final = "To use both all the same: orderbridge settle --accept-ledger"
 _NOT_NEWEST: Final = {
     "older": "is an older copy of the ledger, or lacks the end of its log: something was sent since",
     "another": "is not the ledger that was used here",
@@ -169,8 +170,33 @@ class Ledger(AbstractContextManager["Ledger"]):
         if found != "newest":
             raise UsageError(f"{self.path} {_NOT_NEWEST[found]}", HOW_TO_RESTORE)
 
+    def check_home(self) -> None:
+        """Keeps where the ledger is, for its copies: neither of two ledgers knows what the other one sends.
+
+        One that was moved, or restored at its place, goes on there.
+
+        Raises:
+            UsageError: it is a copy, and the ledger that it was copied from is still where it was.
+        """
+        home = self.connection.execute("SELECT path, file FROM home").fetchone()
+        own = (str(self.path.absolute()), _file_id(self.path))
+        if home == own:
+            return
+        if home is not None and home[1] not in ("", own[1]) and _file_id(Path(home[0])) == home[1]:
+            raise UsageError(
+                f"{self.path} is a copy of {home[0]}: what is sent with one, the other would send again",
+                f"Push in the project of that one. If it is not used any more, move it away. {HOW_TO_KEEP_BOTH}",
+            )
+        self._keep_home(own)
+
+    def _keep_home(self, own: tuple[str, str]) -> None:
+        with self.transaction() as connection:
+            connection.execute("DELETE FROM home")
+            connection.execute("INSERT INTO home VALUES (?, ?)", own)
+
     def accept(self) -> None:
-        """Takes this ledger for the newest, whatever was used at its place. Raises UsageError."""
+        """Takes this ledger for the newest, whatever was used at its place, and for no copy. Raises UsageError."""
+        self._keep_home((str(self.path.absolute()), _file_id(self.path)))
         self._is_marked = True
         with _sqlite_errors(self.path):
             self._mark.write(self._commits())
@@ -495,6 +521,15 @@ def damaged(path: Path, *, is_database: bool = True) -> UsageError:
         f"  Then put the backup of {path.name} in its place, or without one what can be read of it: "
         "docs/operate.md#a-damaged-ledger has each step.",
     )
+
+
+def _file_id(path: Path) -> str:
+    """Device and inode of a file: two paths of one file have one. Empty if it cannot be looked at."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    return f"{status.st_dev}:{status.st_ino}"
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path, version: int) -> None:

@@ -105,6 +105,7 @@ def push(
         results.check_writable(plan.folder)
         results.check_ledger(plan, path, ledger.pushes(plan.manifest.plan_id))
         ledger.check_newest()
+        ledger.check_home()
         check_host(legacy, ledger)
         checks.check_current(plan, ledger)
         plan_ledger = PlanLedger.record(ledger, plan, ledger.clock.now())

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
@@ -554,6 +555,7 @@ def test_rows_of_an_older_ledger_come_first_whatever_the_clock_says(
             "operations",
             "claims",
             "confirmed",
+            "home",
             "hosts",
             "keys",
             "settling",
@@ -655,6 +657,35 @@ def test_the_time_goes_on_in_the_file_and_people_are_reported_wall_time(tmp_path
             assert ledger.clock.wall_time(1e6 + 1000.0) == reading.wall + 1e6 + 1000.0 - now
             with ledger.transaction():
                 pass
+
+
+def test_a_copy_of_a_ledger_is_refused_while_the_other_one_is_there(tmp_path: Path) -> None:
+    first, second, moved = (tmp_path / name / "ledger.sqlite" for name in ("a", "b", "c"))
+
+    def check(path: Path) -> None:
+        with Ledger.open(path) as opened:
+            opened.check_home()
+
+    for path in (first, second, moved):
+        path.parent.mkdir(mode=0o700)
+    check(first)
+    shutil.copy(first, second)
+    with pytest.raises(UsageError, match=f"is a copy of {re.escape(str(first))}"):
+        check(second)
+    check(first)
+    backup = tmp_path / "backup"
+    shutil.copy(first, backup)
+    backup.replace(first)
+    check(first)
+    shutil.copy(first, second)
+    first.replace(moved)
+    check(second)
+    check(moved)
+    shutil.copy(moved, first)
+    with Ledger.open(first) as copied:
+        copied.accept()
+        copied.check_home()
+    check(moved)
 
 
 def test_a_commit_that_fails_leaves_the_ledger_the_newest(ledger: Ledger) -> None:

@@ -103,6 +103,22 @@ def test_a_ledger_of_a_backup_plans_and_sends_nothing_until_somebody_takes_it(at
     assert at.code(other) == 0
 
 
+def test_a_copy_of_the_ledger_of_another_project_sends_nothing(at: Place, tmp_path: Path) -> None:
+    assert at.code(at.plan([patch(1, 1)])) == 0
+    other = tmp_path / "other.sqlite"
+    other.touch()
+    status = other.stat()
+    with closing(sqlite3.connect(at.ledger)) as ledger, ledger:
+        ledger.execute(
+            "UPDATE home SET path = ?, file = ?", [str(other), f"{status.st_dev}:{status.st_ino}"]
+        )
+    plan = at.plan([patch(1, 2)])
+    with pytest.raises(UsageError, match="is a copy of"):
+        at.push(plan)
+    assert at.command("settle", "--accept-ledger").code == 0
+    assert at.code(plan) == 0
+
+
 def test_a_ledger_that_is_gone_is_noticed(at: Place) -> None:
     assert at.code(at.plan([patch(1, 1)])) == 0
     at.ledger.unlink()
