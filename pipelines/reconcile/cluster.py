@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 CONNECT_TIMEOUT_S: Final = 5
+WORKERS_WAIT_S: Final = 600
+"""After each of these times without a result the cluster must have a worker: Dask waits for one without a limit."""
 _PACKAGES: Final = ("orderbridge", "pyarrow", "duckdb")
 """Besides those that Dask compares itself: Python, Dask, pandas, numpy and what carries its messages."""
 _UNTOUCHED: Final = "The published warehouse is untouched."
@@ -84,12 +86,15 @@ class Cluster:
                         f"the cluster has other versions: {mismatches[-1].message}",
                         "Install the same orderbridge and requirements on this machine, the scheduler and all workers.",
                     )
-                if not client.nthreads():
-                    raise UsageError(
-                        f"the scheduler at {self.address} has no workers",
-                        "Start some: dask worker ADDRESS",
-                    )
+                self._check_workers(client)
                 yield client
+
+    def _check_workers(self, client: Client) -> None:
+        if not client.nthreads():
+            raise UsageError(
+                f"the scheduler at {self.address} has no workers",
+                "Start some: dask worker ADDRESS",
+            )
 
     @contextmanager
     def mapper(self, folder: Path) -> Iterator[Mapper]:
@@ -120,9 +125,9 @@ class Cluster:
                     path = _written(folder, argument)
                     pending.append((path, client.submit(_run_task, task, path, pure=False)))
                     if len(pending) > ahead:
-                        yield _result(*pending.popleft())
+                        yield self._result(client, *pending.popleft())
                 while pending:
-                    yield _result(*pending.popleft())
+                    yield self._result(client, *pending.popleft())
 
             try:
                 yield map_tasks
@@ -137,6 +142,20 @@ class Cluster:
                     f"Check the cluster, then run again. {_UNTOUCHED}",
                 ) from None
 
+    def _result(self, client: Client, path: Path, future: Future[Path]) -> Any:  # noqa: ANN401 any result
+        made: Path | None = None
+        while made is None:
+            try:
+                made = future.result(WORKERS_WAIT_S)
+            except TimeoutError:
+                if future.done():
+                    raise
+                self._check_workers(client)
+        result = _read(made)
+        for file in (path, made):
+            file.unlink()
+        return result
+
 
 def _written(folder: Path, value: object) -> Path:
     """A new file with the value: what tasks take and give is too large for the scheduler."""
@@ -149,14 +168,6 @@ def _written(folder: Path, value: object) -> Path:
 def _run_task(task: Callable[[Any], Any], path: Path) -> Path:
     """On a worker: the file with the result of a task for the argument in a file; a cluster may run it twice."""
     return _written(path.parent, task(_read(path)))
-
-
-def _result(path: Path, future: Future[Path]) -> Any:  # noqa: ANN401 any result
-    made = future.result()
-    result = _read(made)
-    for file in (path, made):
-        file.unlink()
-    return result
 
 
 def _read(path: Path) -> Any:  # noqa: ANN401 any value

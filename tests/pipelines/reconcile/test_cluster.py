@@ -67,6 +67,18 @@ def test_workers_that_do_not_see_the_folder_are_named(address: str) -> None:
         pass
 
 
+def test_a_cluster_that_lost_its_workers_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "WORKERS_WAIT_S", 0.5)
+    lost = LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0")
+    with lost, Cluster(lost.scheduler_address).mapper(tmp_path) as map_tasks:
+        lost.scale(0)
+        results = iter(map_tasks(str, [1]))
+        with pytest.raises(UsageError, match="has no workers"):
+            next(results)
+
+
 def test_other_versions_on_the_workers_end_the_run(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
