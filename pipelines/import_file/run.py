@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ from orderbridge.pipelines.import_file.mappings import (
     new_mapping,
     with_answers,
 )
+from orderbridge.pipelines.import_file.other_kind import likelier_kind
 from orderbridge.pipelines.import_file.result import mark_import, write_result
 from orderbridge.pipelines.imports import Inputs, OtherCurrency, open_inputs
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
@@ -51,7 +53,7 @@ from orderbridge.pipelines.push.lookups import intact_plan
 from orderbridge.pipelines.push.model import PushOptions, PushResult
 from orderbridge.pipelines.push.next_steps import agreeing_step
 from orderbridge.pipelines.push.verify import VerifyResult, verify
-from orderbridge.sources.command_line import typed_command
+from orderbridge.sources.command_line import PROGRAM, typed_command
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError
 from orderbridge.sources.files import ReadOptions
 from orderbridge.sources.kinds import KINDS
@@ -312,12 +314,22 @@ class Import:
         self.steps.on_step("mapping", text)
         self.options = replace(options, mapping=path, lookups=lookups, passwords=passwords)
 
+    def _note_other_kind(self, columns: Sequence[str]) -> None:
+        """Shows the command for the kind that the columns look like, where it is not the chosen one."""
+        other = likelier_kind(columns, self.options.kind)
+        if other is not None:
+            texts = self.steps.texts
+            command = shlex.join([PROGRAM, "import", other, str(self.options.file)])
+            text = texts("import.other_kind", kind=texts(f"kinds.{other}"), command=command)
+            self.steps.on_step("mapping", text)
+
     def _make_mapping(self, kept: Mapping | None = None) -> None:
         """Makes a mapping for a file of other columns than before, and keeps it if it is complete."""
         options = self.options
         settings = legacy_settings()
         kind, file = options.kind, options.file
         interview = self._interview(options.read_options, None)
+        self._note_other_kind(interview.begun.columns)
         mapping = new_mapping(
             kind, file, options.passwords, interview, options.read_options, options.lookups, kept
         )

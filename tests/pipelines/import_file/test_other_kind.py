@@ -7,7 +7,9 @@ from collections import Counter
 import pytest
 
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
+from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KindName
+from tests.pipelines.import_file.desk import Desk
 from tests.pipelines.mapping.test_exports import EXPORTS
 
 
@@ -37,3 +39,11 @@ def test_exports_are_suspected_under_the_wrong_kind_only() -> None:
         found["noticed"] += likelier_kind(names, other[kind]) == kind
     assert not found["suspected"]
     assert found["noticed"] >= 45, f"of {len(EXPORTS)}"
+
+
+def test_an_import_of_the_wrong_kind_shows_the_command_of_the_other(desk: Desk) -> None:
+    file = desk.write("Código;Nombre;Apellidos;Correo\nC1;Ana;Paz;ana@example.test\n")
+    with pytest.raises(UsageError):
+        desk.run(file, "variants")
+    (said,) = desk.said
+    assert said.endswith(f"customers; if they are: orderbridge import customers {file}")
