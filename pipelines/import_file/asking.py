@@ -209,11 +209,13 @@ class Interview:
         begun: the file, and the answers that were given before.
         person: asks somebody.
         open: what nobody has answered, by key.
+        asked_before: what nobody had answered when the file was read last.
     """
 
     begun: BegunImport
     person: Ask = nobody
     open: dict[str, FileQuestion] = field(default_factory=dict)
+    asked_before: Sequence[FileQuestion] = ()
 
     @classmethod
     def about(
@@ -236,14 +238,21 @@ class Interview:
             columns=tuple(columns),
         )
         before = _read(begun.path)
+        asked_before: Sequence[FileQuestion] = ()
         if before is not None:
             begun.answers = before.answers
+            asked_before = before.questions
         for other in _other_readings(begun):
             for key, answer in _answers_of_columns(other, begun).items():
                 known = begun.answers.get(key)
                 if known is None or known.at < answer.at:
                     begun.answers[key] = answer
-        return cls(begun, person)
+        return cls(begun, person, asked_before=asked_before)
+
+    def has_asked(self, topics: Collection[Topic]) -> bool:
+        """Whether one of these topics was asked before, and may have an answer since."""
+        is_answered = any(key.partition("/")[0] in topics for key in self.begun.answers)
+        return is_answered or any(one.topic in topics for one in self.asked_before)
 
     def ask(self, questions: Sequence[FileQuestion]) -> dict[str, str]:
         """The answers by key, of those that are answered."""

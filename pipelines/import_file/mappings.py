@@ -54,6 +54,8 @@ _MISSING: Final = 1 / 3
 of the columns it uses that may be missing there: the plan then names them, since they may have been renamed."""
 OnStep = Callable[[str, str], object]
 _LINES_SHOWN: Final = 3
+_NOTATIONS: Final = ("totals", "mark", "unit")
+"""Topics of questions without whose answers a mapping is complete."""
 DETECTED: Final = ReadOptions()
 """Nothing is given about how a file is read."""
 _SAMPLES: Final = 12
@@ -349,6 +351,15 @@ def _with_notations(
         options = replace(proposed.read_options, totals=cast("Literal['skip', 'keep']", answer))
         proposed = replace(proposed, read_options=options)
     return with_units(with_marks(proposed, marks, interview), units, interview)
+
+
+def with_later_notations(
+    table: SourceTable, kept: ColumnMapping, interview: Interview
+) -> ColumnMapping:
+    """A kept mapping with what its import has asked about totals, marks and units, and nobody had answered then."""
+    if not interview.has_asked(_NOTATIONS):
+        return kept
+    return _with_notations(table, kept, interview)
 
 
 def _totals_question(lines: Sequence[int]) -> FileQuestion:

@@ -28,6 +28,7 @@ from orderbridge.pipelines.import_file.mappings import (
     keep_mapping,
     new_mapping,
     with_answers,
+    with_later_notations,
 )
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
 from orderbridge.pipelines.import_file.result import mark_import, write_result
@@ -301,6 +302,9 @@ class Import:
         kept = load(path, options.kind, lookups)
         interview = self._interview(kept.read_options, kept)
         answered = with_answers(kept, interview.columns) if is_kept(path) else kept
+        if is_kept(path):
+            table = open_input_table(options.file, kept.read_options, kept)
+            answered = with_later_notations(table, answered, interview)
         passwords = self._known_passwords(answered, interview)
         if is_kept(path) and options.passwords is None:
             answered = answered.with_passwords(passwords)

@@ -17,7 +17,13 @@ import pytest
 
 from orderbridge.pipelines.cli import import_file as command
 from orderbridge.pipelines.cli.console import Reporter
-from orderbridge.pipelines.import_file.asking import BegunImport, FileQuestion, Interview
+from orderbridge.pipelines.import_file.asking import (
+    BegunImport,
+    FileQuestion,
+    Interview,
+    begun_imports,
+    nobody,
+)
 from orderbridge.pipelines.import_file.mappings import (
     DETECTED,
     column_questions,
@@ -25,6 +31,7 @@ from orderbridge.pipelines.import_file.mappings import (
     keep_mapping,
     new_mapping,
 )
+from orderbridge.pipelines.import_file.run import ImportOptions, import_file
 from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.mapping import MappedColumn, Mapping, load, propose, sample
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
@@ -370,6 +377,29 @@ def test_lines_of_totals_are_asked_for_once_and_an_ignored_column_rejects_nothin
         "1002",
         *([""] if answer is None else []),
     ]
+
+
+def test_what_is_answered_after_the_columns_were_kept_counts_too(desk: Desk) -> None:
+    rows = "1;1001;1,50;1,5 kg;x\n1;1002;2,50;;\nTotal;;4,00;;\n"
+    file = desk.write(f"productId;variantId;price;Peso;Exento IVA\n{rows}", "articulos.csv")
+    options = ImportOptions(kind="variants", file=file)
+    on_a_page = replace(desk.steps(), ask=nobody)
+    with pytest.raises(UsageError, match="would be sent"):
+        import_file(options, on_a_page)
+    (begun,) = begun_imports()
+    answers = {"totals": "skip", "mark/Exento IVA": "yes", "unit/Peso": "yes"}
+    assert {one.key for one in begun.questions} == set(answers)
+    for key, value in answers.items():
+        given = [GivenAnswer(question=begun.question(key), value=value)]
+        answer_questions(given, Given(by="ana", at=datetime.now(UTC)))
+        with pytest.raises(UsageError, match="would be sent"):
+            import_file(options, on_a_page)
+    result = import_file(replace(options, push=YES), on_a_page)
+    assert (result.exit_code, result.push.lines["rejected", "rejected"]) == (0, 0)
+    sent = [desk.at.platform.state.variants[1, n].fields for n in (1001, 1002)]
+    assert [one["priceIsTaxExempt"] for one in sent] == [True, False]
+    assert sent[0]["weight"] == 1.5
+    assert [*begun_imports()] == [], "nothing is asked any more"
 
 
 def test_a_full_disk_leaves_no_part_of_a_mapping(folder: Path) -> None:
