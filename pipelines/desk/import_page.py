@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import PurePath
 from typing import Any, Final
 
 from orderbridge.pipelines.desk.columns import CODES, ColumnsPage, columns_page, paths_of_choice
@@ -15,6 +16,7 @@ from orderbridge.pipelines.desk.imports import (
     ImportRow,
     State,
     busy_now,
+    corrections,
     corrections_by_name,
     find_import,
     import_row,
@@ -34,7 +36,7 @@ from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
 from orderbridge.pipelines.desk.sent_before import sent_before
 from orderbridge.pipelines.desk.texts import Texts
-from orderbridge.pipelines.import_file.asking import NO, PASSWORDS, PREFIX
+from orderbridge.pipelines.import_file.asking import LOOKUP, NO, PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
 from orderbridge.pipelines.plan.model import PASSWORD_SOURCES
 from orderbridge.pipelines.questions.imports import answer_to
@@ -110,6 +112,7 @@ class ImportPage:
         shown: what names the plan that the page shows; a confirmation is for it alone.
         has_changed: a person has agreed to another plan, and what is left of the file waits again.
         corrections: the imports of its corrected lines.
+        is_corrected: its corrected lines were sent, perhaps some of them.
         first: the import whose lines it corrects; None: it is no correction.
         is_answered: it has asked what became of requests, and a person has answered all of that since.
         undecided: what the platform does with numbers that would be sent, where nobody has said so.
@@ -128,6 +131,7 @@ class ImportPage:
     other_kind: KindName | None
     new_columns: Mapping[str, str]
     corrections: Sequence[CorrectedLines]
+    is_corrected: bool
     first: FirstFile | None
     shown: str
     has_changed: bool
@@ -144,8 +148,10 @@ class ColumnsView:
         error: why its file cannot be read, in English.
         read_as: what was chosen of how it is read.
         has_earlier_lookups: the lookups are those of an earlier import.
+        fitting_lookup: the file whose ids a person is asked about next; empty: there is none.
         declined: the question whether ids are taken from them, where a person has said no; empty otherwise.
         other_kind: the kind that the columns look like, if it is another one.
+        is_corrected: its corrected lines were sent, perhaps some of them.
         is_text: an encoding and a delimiter can be chosen.
         needs_ids: its lines change records, which are named by ids of the platform.
         needs_code: no column has the codes that customers log in with.
@@ -158,10 +164,12 @@ class ColumnsView:
     is_text: bool
     other_kind: KindName | None
     lookups: Sequence[str]
+    fitting_lookup: str
     has_earlier_lookups: bool
     declined: str
     error: str
     is_removable: bool
+    is_corrected: bool
     is_correction: bool
     needs_ids: bool
     needs_code: bool
@@ -191,6 +199,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         passwords=_passwords(document, texts) if one.is_removable else None,
         password_files=password_files(one),
         corrections=[_corrected_lines(each, made, texts) for each in corrected],
+        is_corrected=_is_corrected(corrected),
         first=_first_file(one, made, texts),
         shown=shown_plan(document),
         has_changed=one.state in _WAITING and one.seen not in ("", shown_plan(document)),
@@ -246,6 +255,11 @@ def _corrected_lines(one: DeskImport, made: Corrected, texts: Texts) -> Correcte
         done = lines_of(made.get(one.name, []))
         rejected = corrections_of(document, texts, done).waiting
     return CorrectedLines(import_row(one, texts), one.corrected_lines, rejected)
+
+
+def _is_corrected(corrected: Sequence[DeskImport]) -> bool:
+    """Whether corrected lines of an import were sent."""
+    return any(one.may_have_sent for one in corrected)
 
 
 def _first_file(one: DeskImport, made: Corrected, texts: Texts) -> FirstFile | None:
@@ -307,15 +321,24 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         is_text=bool(page.encoding) if page is not None else one.file.suffix.lower() != ".xlsx",
         other_kind=_other_kind(one, [column.name for column in page.rows] if page else []),
         lookups=[path.name for path in one.lookups],
+        fitting_lookup=_fitting_lookup(one.result),
         declined=question if one.lookups and answer_to(question) == NO else "",
         has_earlier_lookups=bool(one.lookups) and one.lookups == one.earlier_lookups,
         error=error,
         is_removable=one.is_removable,
+        is_corrected=_is_corrected(corrections(one)),
         is_correction=one.is_correction,
         needs_ids=needs_ids,
         needs_code=CODES[1] in lacking,
         offers_lookup=may_need_lookup and not one.is_correction,
     )
+
+
+def _fitting_lookup(document: Document) -> str:
+    """The name of the file with the ids that an import has found and asks about."""
+    questions = document.get("questions") or ()
+    files = [one["values"]["file"] for one in questions if one.get("topic") == LOOKUP]
+    return PurePath(files[0]).name if files else ""
 
 
 def _with_choices(page: ColumnsPage, chosen: Mapping[str, str]) -> ColumnsPage:

@@ -59,6 +59,7 @@ _OPTIONS: Final = "options.json"
 READ_AS: Final = ("sheet", "encoding", "delimiter")
 """What can be chosen of how a file is read: options of `import`."""
 _NAME_MAX: Final = 120
+_LINES_SHOWN: Final = 5
 _CHUNK: Final = 1 << 20
 _HINT: Final = "Free space or make the folder writable, then try again."
 
@@ -185,7 +186,7 @@ class DeskImport:
         return str(self._options.get("seen", ""))
 
     @property
-    def _may_have_sent(self) -> bool:
+    def may_have_sent(self) -> bool:
         """Whether a request may have been sent: one that was interrupted leaves no result that says so."""
         may_now = self._is_agreed and not self.was_refused
         return may_now or bool(self._options.get("agreed")) or _has_requests(self.result)
@@ -215,7 +216,7 @@ class DeskImport:
     @property
     def is_removable(self) -> bool:
         """Whether nothing was sent, so that the file can be forgotten."""
-        return not self.job.is_running and not self._may_have_sent
+        return not self.job.is_running and not self.may_have_sent
 
     def remove(self) -> None:
         """Forgets the file, and what its import has asked. Raises UsageError."""
@@ -249,7 +250,7 @@ class DeskImport:
         if not self.job.was_started:
             return "new"
         state = self.result.get("state", "lost")
-        is_empty = state == "sent" and not self._may_have_sent
+        is_empty = state == "sent" and not self.may_have_sent
         return cast("State", "nothing" if is_empty else state)
 
     @property
@@ -274,7 +275,7 @@ class DeskImport:
 
     def _note_what_was_sent(self) -> None:
         """Keeps of the command before this one what its output says no more."""
-        if self._may_have_sent:
+        if self.may_have_sent:
             self.choose(agreed="yes")
 
 
@@ -286,11 +287,17 @@ def _has_requests(result: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ImportRow:
-    """An import on the first page. `waits`: for a person."""
+    """An import on the first page.
+
+    Attributes:
+        lines: the first numbers of the lines that a correction has; empty: it is none.
+        waits: for a person.
+    """
 
     name: str
     file: str
     kind: str
+    lines: str
     state: str
     state_words: str
     at: datetime
@@ -437,6 +444,7 @@ def import_row(one: DeskImport, texts: Texts) -> ImportRow:
         name=one.name,
         file=one.title,
         kind=f"{kind}, {texts('correct.note')}" if one.is_correction else kind,
+        lines=_first_lines(one.corrected_lines),
         state=state,
         state_words=texts(f"import.state.{state}"),
         at=one.added_at,
@@ -444,6 +452,11 @@ def import_row(one: DeskImport, texts: Texts) -> ImportRow:
         is_done=state in _DONE,
         waits=state != "running" and not has_ended,
     )
+
+
+def _first_lines(lines: Sequence[int]) -> str:
+    more = " …" if len(lines) > _LINES_SHOWN else ""
+    return f"{', '.join(map(str, lines[:_LINES_SHOWN]))}{more}"
 
 
 def add_import(kind: KindName, file_name: str, content: IO[bytes]) -> DeskImport:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -260,7 +261,8 @@ def plan_page(
     Where the page `asks_columns`, no note says that they are not sent.
     """
     changes = _part(document, "changes")
-    counts = _part(changes, "counts")
+    done = _lines_corrected_apart(document, corrected)
+    counts = _with_corrected(_part(changes, "counts"), done)
     files = _part(document, "files")
     error = _part(document, "error")
     rows = _rows(changes, "changes")[:ROWS_MAX]
@@ -282,7 +284,7 @@ def plan_page(
         differences=differences,
         difference_count=changes.get("difference_count") or len(differences),
         folder=str(document.get("folder") or ""),
-        reasons=_reasons(_rows(changes, "reasons"), texts),
+        reasons=_reasons(_rows(changes, "reasons"), texts, done),
         failing_columns=failing_columns,
         suspicious=[*_suspicious(_part(document, "plan"), texts)],
         notes=[texts.known(note) for note in notes if _code(note) not in said_elsewhere],
@@ -290,7 +292,7 @@ def plan_page(
         corrections=corrections,
         agreement=agreement,
         next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
-        results=_counts(_results(_part(document, "push")), texts),
+        results=_counts(_with_corrected(_results(_part(document, "push")), done), texts),
         mailed=_part(document, "push").get("mailed", 0),
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
         is_unverified=_is_unverified(document),
@@ -569,10 +571,34 @@ def _difference(one: Document, texts: Texts) -> Difference:
     )
 
 
-def _reasons(found: Sequence[Document], texts: Texts) -> list[Reason]:
-    """The reasons; those that a page gives in the same words are one."""
+def _lines_corrected_apart(document: Document, corrected: Collection[int]) -> set[int]:
+    """The rejected lines that have a page of corrections."""
+    return {
+        row["line"]
+        for reason in _rejections(document)
+        for row in reason["rows"]
+        if row["line"] in corrected
+    }
+
+
+def _with_corrected(counts: Mapping[str, int], done: Collection[int]) -> Mapping[str, int]:
+    """The counts, in which lines that are corrected apart are not rejected."""
+    if not done:
+        return counts
+    return {**counts, "rejected": counts.get("rejected", 0) - len(done), "corrected": len(done)}
+
+
+def _without(one: Document, done: Collection[int]) -> Document:
+    """A reason without the lines that are corrected apart."""
+    rows = [row for row in one["rows"] if row["line"] not in done]
+    return {**one, "rows": rows, "lines": one["lines"] - (len(one["rows"]) - len(rows))}
+
+
+def _reasons(found: Sequence[Document], texts: Texts, done: Collection[int]) -> list[Reason]:
+    """The reasons of lines that are not corrected apart; those in the same words are one."""
     reasons: dict[tuple[str, str], Reason] = {}
-    for one in found:
+    left = [_without(one, done) if one["outcome"] in _CORRECTABLE else one for one in found]
+    for one in filter(itemgetter("lines"), left):
         reason = _reason(one, texts)
         key = (reason.outcome, reason.words)
         before = reasons.get(key)

@@ -133,7 +133,15 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     after = send(desk, correction, corrected)
     assert "5 of its lines are not sent yet" in after
     assert f'class="button" href="{desk.base}{path}#send"' in after
-    page = send(desk, path, desk.get(path).text)
+    page = desk.get(path).text
+    assert page.count("Its corrected lines were sent") == 2, "beside the buttons to send and forget"
+    assert "othing of it was sent" not in page
+    assert "corrected lines: 7" in desk.get("/import").text
+    page = send(desk, path, page)
+    assert re.findall("<b>([0-9]+)</b> ([a-z ]+)", page)[:2] == [
+        ("5", "confirmed"), ("2", "corrected apart"),
+    ]  # fmt: skip
+    assert "Why lines are not sent" not in page
     assert "clientes.csv</bdi>" in page
     assert ">sent<" in page
     assert "not sent yet" not in desk.get(correction).text
@@ -572,6 +580,12 @@ def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     fixed = desk.post(f"{next_month}/correct", **{"cell:3:1": "8,00"})
     page = seen_at_its_end(desk, fixed.headers["location"].removeprefix(desk.base))
     assert "product 1, variant 1002" in page
+
+    # a column whose numbers may be ids as well is asked about first
+    taxed = "Código;Tarifa;IVA\r\n00038;19,99;4\r\n00039;7,50;10\r\n".encode()
+    page = seen_at_its_end(desk, drop(desk, taxed, "tarifa.csv", "variants"))
+    assert "ids.csv has them: you are asked about it in the next step" in page
+    assert "Nothing was found" not in page
 
 
 def test_a_column_that_a_person_left_out_stays_so_with_a_second_file(desk: Browser) -> None:

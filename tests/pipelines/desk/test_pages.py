@@ -639,7 +639,7 @@ def test_each_field_of_a_document_has_a_column_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("host", "environment", "words"),
     [
-        ("http://127.0.0.1:8711", "sandbox", "A la tienda de prácticas de este ordenador"),
+        ("http://127.0.0.1:8711", "sandbox", "A la tienda de pruebas de este ordenador"),
         (
             "https://api.shop.test",
             "sandbox",
