@@ -15,7 +15,13 @@ import pyarrow.compute as pc
 from msgspec import UNSET, UnsetType
 
 from orderbridge.sources.decode.ndjson import ColumnarFallback, text_array
-from orderbridge.sources.decode.rows import DEPTH_MAX, Page, is_secret, masked
+from orderbridge.sources.decode.rows import (
+    DEPTH_MAX,
+    SECRETS,
+    Page,
+    is_secret,
+    mask_secrets,
+)
 
 _BRACKETS: Final = r"[\[{]"
 _ALL: Final[Mapping[str, pa.Array]] = {}
@@ -60,22 +66,15 @@ def read_extra_fields(
         for name, attribute in attributes.items():
             values = list(map(attrgetter(attribute), items))
             counts[name] += len(items) - values.count(UNSET)
-            if is_secret(name):
-                _mask(items, attribute)
         texts += map(_encoder.encode, items)
     extra = text_array(texts)
     brackets = pc.count_substring_regex(extra, _BRACKETS)
     if pc.any(pc.greater(brackets, DEPTH_MAX)).as_py():
         raise ColumnarFallback
+    nested = extra.filter(pc.greater(brackets, 1))
+    if any(map(is_secret, names)) or pc.any(pc.match_substring_regex(nested, SECRETS)).as_py():
+        extra = text_array(list(map(mask_secrets, texts)))
     return pc.if_else(pc.equal(extra, "{}"), pa.scalar(None, pa.string()), extra), +counts
-
-
-def _mask(items: Sequence[Any], attribute: str) -> None:
-    """Masks a field in each object that has it."""
-    for item in items:
-        value = getattr(item, attribute)
-        if value is not UNSET:
-            setattr(item, attribute, masked(value))
 
 
 @lru_cache(maxsize=64)

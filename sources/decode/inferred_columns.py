@@ -34,7 +34,7 @@ from orderbridge.sources.decode.ndjson import (
     positions,
     text_scalar,
 )
-from orderbridge.sources.decode.rows import MASK, Decoded
+from orderbridge.sources.decode.rows import SECRETS, Decoded
 from orderbridge.sources.decode.schema_inference import InferredNode, NodeBudget
 from orderbridge.sources.decode.values import DECIMAL_TEXT, NUMERIC_TEXT, WHOLE_TEXT, Count
 
@@ -213,10 +213,14 @@ def _text_counts(parsed: pa.Array, valid: int) -> dict[Count, int]:
 
 
 def _without_secrets(column: InferredColumn, values: pa.Array) -> pa.Array:
-    """A column without the passwords in it; an empty one says nothing."""
-    if not column.is_secret:
+    """A column without the passwords in it."""
+    may_have = column.is_secret
+    if column.kind == "json" and not may_have:
+        may_have = pc.any(pc.match_substring_regex(values, SECRETS)).as_py()
+    if not may_have:
         return values
-    return pc.if_else(pc.greater(pc.binary_length(values), 0), MASK, values)
+    texts = [text if text is None else column.masked(text) for text in values.to_pylist()]
+    return pa.array(texts, pa.string())
 
 
 def _converted(column: InferredColumn, parsed: pa.Array) -> pa.Array:

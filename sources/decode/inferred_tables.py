@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from orderbridge.sources.contract import Record
 from orderbridge.sources.decode.column_kinds import ARROW, ColumnKind, path_text
-from orderbridge.sources.decode.rows import is_secret
+from orderbridge.sources.decode.rows import MASK, is_secret, mask_secrets, masked
 from orderbridge.sources.decode.schema_inference import InferredNode
 from orderbridge.sources.decode.table_schema import KEY_COLUMN, PLACE, parent_key, shorten, snake
 
@@ -65,7 +65,14 @@ class InferredColumn:
     @property
     def is_secret(self) -> bool:
         """Whether it has passwords, by its name; numbers are none."""
-        return self.kind == "text" and is_secret(self.keys[-1])
+        return self.kind in ("text", "json", "list") and is_secret(self.keys[-1])
+
+    def masked(self, value: str) -> str:
+        """A value without the passwords in it; an empty one says nothing."""
+        if self.kind == "text":
+            return MASK if value and self.is_secret else value
+        data = value.encode()
+        return bytes(masked(data)).decode() if self.is_secret else mask_secrets(data).decode()
 
 
 @dataclass(frozen=True)

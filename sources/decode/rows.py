@@ -39,8 +39,13 @@ MASK: Final = "***"
 _SECRET: Final = re.compile(
     "(?i)pass?word|passwd|passwort|passphrase|(?<![a-z])(?:pwd|senha)|contrase|mot_?de_?passe"
 )
+_SECRET_PARTS: Final = ("pass", "pwd", "senha", "contrase")
+"""One of these is in each name of a secret: to look for them is far faster than the pattern."""
+SECRETS: Final = f"(?i){'|'.join(_SECRET_PARTS)}"
+"""What a column of JSON text with a secret matches, for Arrow."""
 _MASKED: Final = msgspec.Raw(msgspec.json.encode(MASK))
 _SAYS_NOTHING: Final = (b"null", b"true", b"false", b'""', b"[]", b"{}")
+_encoder: Final = msgspec.json.Encoder()
 _sorting_encoder: Final = msgspec.json.Encoder(order="sorted")
 
 
@@ -146,15 +151,34 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-def masked(value: msgspec.Raw) -> msgspec.Raw:
-    """A secret without what it says; null, booleans and empty values say nothing."""
-    return value if bytes(value) in _SAYS_NOTHING else _MASKED
+def mask_secrets(data: bytes) -> bytes:
+    """JSON text without the passwords in it, at any level; other values are unchanged."""
+    lower = data.lower()
+    if not any(part.encode() in lower for part in _SECRET_PARTS):
+        return data
+    return _encoder.encode(_without_secrets(msgspec.Raw(data)))
+
+
+def _without_secrets(value: msgspec.Raw) -> object:
+    data = bytes(value)
+    if data.startswith(b"{"):
+        return {
+            name: masked(inner) if is_secret(name) else _without_secrets(inner)
+            for name, inner in fields(data).items()
+        }
+    if data.startswith(b"["):
+        return [_without_secrets(inner) for inner in _rows_decoder.decode(data)]
+    return value
+
+
+def masked(value: bytes | msgspec.Raw) -> msgspec.Raw:
+    """JSON text of a secret without what it says; null, booleans and empty values say nothing."""
+    return msgspec.Raw(value) if bytes(value) in _SAYS_NOTHING else _MASKED
 
 
 def text_of_fields(values: Mapping[str, msgspec.Raw], names: Set[str]) -> bytes:
-    """JSON text of the fields with these names, sorted by name, values unchanged; those of secrets are masked."""
-    texts = {name: masked(values[name]) if is_secret(name) else values[name] for name in names}
-    return _sorting_encoder.encode(texts)
+    """JSON text of the fields with these names, sorted by name, values unchanged but for `mask_secrets`."""
+    return mask_secrets(_sorting_encoder.encode({name: values[name] for name in names}))
 
 
 def parse(data: bytes) -> dict[str, object]:

@@ -31,7 +31,7 @@ from orderbridge.sources.decode.inferred_tables import (
 )
 from orderbridge.sources.decode.json_text import column_value, dump, parse_type
 from orderbridge.sources.decode.ndjson import NdjsonBatch, attempted
-from orderbridge.sources.decode.rows import MASK, Decoded, Page, check_nul, read_rows
+from orderbridge.sources.decode.rows import Decoded, Page, check_nul, mask_secrets, read_rows
 from orderbridge.sources.decode.schema_inference import InferredNode, NodeBudget
 from orderbridge.sources.decode.table_schema import (
     FIELD,
@@ -197,7 +197,7 @@ def _add_lines(
     odd: dict[str, object] = {}
     fitted = table.node.fit_fields(item, (), odd)
     values = [_value(column, fitted) for column in table.columns]
-    extra = dump(dict(sorted(odd.items()))) if odd else None
+    extra = mask_secrets(dump(dict(sorted(odd.items()))).encode()).decode() if odd else None
     lines[table.name].append([*places, *values, extra, *place])
     for child in table.children:
         below = _at(fitted, child.keys)
@@ -207,9 +207,9 @@ def _add_lines(
 
 
 def _value(column: InferredColumn, fitted: dict[str, object]) -> object:
-    """The value of a column in a row or item; that of a password is masked."""
+    """The value of a column in a row or item, without passwords."""
     value = column_value(column.kind, _at(fitted, column.keys))
-    return MASK if value and column.is_secret else value
+    return column.masked(value) if isinstance(value, str) else value
 
 
 def _at(item: dict[str, object], keys: tuple[str, ...]) -> object:

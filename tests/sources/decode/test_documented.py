@@ -316,13 +316,16 @@ def test_a_row_put_aside_reports_where_it_was_and_nothing_of_it() -> None:
 
 def test_passwords_that_a_platform_lists_are_masked() -> None:
     secrets = '"password":"hunter2","Contraseña":{"hash":"hunter2"},"user_pwd":"hunter2"'
-    decoded = one(CUSTOMER, f'{{"id":1,{secrets},"passport":"X1","password_set":true}}')
+    inner = '"logins":[{"at":1.50,"passwd":"hunter2"},"none"]'
+    decoded = one(CUSTOMER, f'{{"id":1,{secrets},{inner},"passport":"X1","password_set":true}}')
     (extra,) = decoded.tables["customers"]["_extra"].to_pylist()
     assert json.loads(extra) == {
         **dict.fromkeys(("password", "Contraseña", "user_pwd"), "***"),
+        "logins": [{"at": 1.5, "passwd": "***"}, "none"],
         "passport": "X1",
         "password_set": True,
     }
+    assert '"at":1.50' in extra
 
 
 def test_fields_beside_the_contract_are_kept_and_absent_ones_observed() -> None:

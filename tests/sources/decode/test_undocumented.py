@@ -61,6 +61,12 @@ def test_passwords_in_an_order_are_masked() -> None:
     ]
     assert column("customer__password", *rows)[1] == ["***", "", None]
     assert column("passport", '{"id":1,"passport":"X1"}')[1] == ["X1"]
+    odd = ('"a1"', '{"hash":"a1"}', "null", "false")
+    rows = [f'{{"id":{n},"password":{v}}}' for n, v in enumerate(odd)]
+    assert column("password", *rows)[1] == ['"***"', '"***"', None, "false"]
+    assert column("passwords", '{"id":1,"passwords":["a1"]}')[1] == ['"***"']
+    mixed = '{"id":1,"logins":["x",{"password":"a1"}]}'
+    assert column("logins", mixed)[1] == ['["x",{"password":"***"}]']
 
 
 @pytest.mark.parametrize(
