@@ -15,7 +15,15 @@ from typing import Final
 PROGRAM: Final = "orderbridge"
 _PROJECT: Final = "--project"
 _LEFT_OUT: Final = ("--json", "--values", "--log", "--notify")
-_WITH_VALUE: Final = ("--log", "--notify", "--confirm", "--passwords", "--out")
+_WITH_VALUE: Final = (
+    "--log",
+    "--notify",
+    "--confirm",
+    "--passwords",
+    "--out",
+    "--report",
+    "--port",
+)
 """Options with a value, of those that are left out or replaced here."""
 _typed: list[str] = []
 _commands: list[str] = []

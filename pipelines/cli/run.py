@@ -86,7 +86,7 @@ def _run(
     reconciling = Reconciling(files, fail_on=fail_on)
     with record_failure(warehouse_path(), "run", datetime.now(UTC)):
         if report is not None:
-            report_target(report)
+            report_target(report, "--report")
         if files.result is not None:
             result_target(files.result)
 

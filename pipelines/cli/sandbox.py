@@ -7,7 +7,7 @@ import click
 from orderbridge.pipelines.cli import project_files
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.terminal import escape
-from orderbridge.sources.command_line import complete
+from orderbridge.sources.command_line import complete, typed_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.gaps import GAPS
 
@@ -53,7 +53,8 @@ def command(
     except OSError as error:
         message = f"the sandbox cannot listen on port {options['port']}: {error.strerror}"
         raise UsageError(
-            message, "Stop the program that uses it, or choose another one with --port."
+            message,
+            f"Stop the program that uses it, or use any free port: {typed_command('--port', '0')}",
         ) from None
 
 

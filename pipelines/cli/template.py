@@ -17,6 +17,7 @@ import click
 
 from orderbridge.pipelines.cli.options import declared, kind_argument
 from orderbridge.pipelines.cli.terminal import escape
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.contract import Field
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS, PASSWORD
@@ -38,7 +39,7 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
 
     if not mapping:
         if file is not None:
-            raise UsageError("--for requires --mapping", "Add --mapping.")
+            raise UsageError("--for requires --mapping", f"Add it: {typed_command('--mapping')}")
         out = io.StringIO()
         csv.writer(out).writerow(all_paths(kind))
         return out.getvalue()

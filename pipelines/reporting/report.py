@@ -24,6 +24,7 @@ from orderbridge.pipelines.warehouse.bi.marks import MARK
 from orderbridge.pipelines.warehouse.build import open_warehouse
 from orderbridge.pipelines.warehouse.finding_history import NewFindings
 from orderbridge.pipelines.warehouse.sql import Rows
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.disk import PRIVATE_FILE, disk_errors, replace_file
 from orderbridge.transforms.rules import SEVERITIES, find_rule
@@ -77,9 +78,10 @@ def report(out: Path, language: Language = "en") -> ReportData:
     return data
 
 
-def report_target(out: Path) -> Path:
-    """The file to write. Raises UsageError, see `output_target`."""
-    return output_target(out, "a report", OUT_HINT, _is_report)
+def report_target(out: Path, option: str = "--out") -> Path:
+    """The file to write, which an option names. Raises UsageError, see `output_target`."""
+    hint = f"Name another file, in a writable folder: {typed_command(option, 'report.html')}"
+    return output_target(out, "a report", hint, _is_report)
 
 
 def _is_report(file: Path) -> bool:

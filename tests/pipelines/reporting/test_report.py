@@ -457,7 +457,7 @@ def test_a_report_has_the_same_bytes_is_private_and_replaces_reports_alone(
         tmp_path / "no/where.html",
         Path("/dev/null"),
     ):
-        with pytest.raises(UsageError, match="--out FILE"):
+        with pytest.raises(UsageError, match=r"--out report\.html"):
             report(out)
     assert (warehouse.read_bytes(), (tmp_path / "other").read_bytes()) == before
     assert sorted(tmp_path.iterdir()) == listed
