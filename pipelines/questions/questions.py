@@ -5,7 +5,9 @@ In: the kinds of questions. Out: their questions, and answers in the stores of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
@@ -35,7 +37,10 @@ from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.platforms import Platforms
 from orderbridge.pipelines.questions.writes import Writes
 from orderbridge.pipelines.warehouse.build import kept_open
-from orderbridge.sources.errors import UsageError
+from orderbridge.pipelines.warehouse.lock import run_lock
+from orderbridge.sources.errors import LockedError, UsageError
+from orderbridge.sources.settings.answers import answers_path
+from orderbridge.sources.settings.root import UNWRITABLE_HINT
 from orderbridge.sources.settings.setting import SETTINGS
 
 KINDS: Final[tuple[QuestionKind, ...]] = (
@@ -54,6 +59,10 @@ KINDS: Final[tuple[QuestionKind, ...]] = (
     Pairs(),
 )
 """The kinds of questions, the most pressing first."""
+_LOCK: Final = ".answers.lock"
+_WAIT_S: Final = 30.0
+"""How long an answer waits for others, which take less than a second each."""
+_PAUSE_S: Final = 0.05
 
 
 def asked_questions(*, with_answered: bool = False) -> list[AskedQuestion]:
@@ -99,9 +108,10 @@ def answer_questions(answers: Sequence[GivenAnswer], given: Given) -> AnswerResu
             perhaps between two kinds.
     """
     by_kind = _by_kind(answers)
-    for kind, of_kind in by_kind:
-        kind.check(of_kind, given)
-    places = [kind.write(of_kind, given) for kind, of_kind in by_kind]
+    with _alone():
+        for kind, of_kind in by_kind:
+            kind.check(of_kind, given)
+        places = [kind.write(of_kind, given) for kind, of_kind in by_kind]
     answered = {one.question for one in answers}
     notes: list[str] = []
     for kind, _ in by_kind:
@@ -109,6 +119,25 @@ def answer_questions(answers: Sequence[GivenAnswer], given: Given) -> AnswerResu
             if one.id in answered and one.note:
                 notes.append(f"{one.id}: {one.note}")
     return AnswerResult(answers, places, notes)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Waits until no other command answers: each reads a file and writes the whole of it. Raises LockedError."""
+    path = answers_path().with_name(_LOCK)
+    until = time.monotonic() + _WAIT_S
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(run_lock(path, "answer", UNWRITABLE_HINT))
+                break
+            except LockedError:
+                if time.monotonic() > until:
+                    raise
+            except UsageError:
+                break  # the folder cannot be written: whatever is to be kept in it says so
+            time.sleep(_PAUSE_S)
+        yield
 
 
 def _by_kind(answers: Sequence[GivenAnswer]) -> list[tuple[QuestionKind, list[GivenAnswer]]]:

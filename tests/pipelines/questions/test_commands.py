@@ -8,12 +8,17 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 
 import duckdb
 import pytest
 
+from orderbridge.pipelines.questions.model import Given, GivenAnswer
+from orderbridge.pipelines.questions.questions import answer_questions
 from orderbridge.pipelines.reconcile.reconcile import reconcile
+from orderbridge.sources.disk import write_private
 from orderbridge.sources.settings import read_answers, warehouse_path
 from orderbridge.sources.settings.setting import SETTINGS as SETTINGS_TABLE
 from tests.pipelines.bridge import Bridge, Done, pulled
@@ -166,6 +171,29 @@ def test_single_statuses_are_answered_and_the_others_stay_as_they_are(gross: Bri
     assert "no order has penidng" in run(gross, f"answer {STATUSES} penidng=open").err
     assert run(gross, f"answer {STATUSES} --withdraw --now").code == 0
     assert (state(), statuses()["pending"], statuses()["-7"]) == ("open", False, None)
+
+
+def test_two_answers_at_the_same_time_are_both_kept(
+    gross: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(gross.folder))
+    others: list[Thread] = []
+
+    def answer(question: str, value: str) -> None:
+        given = Given(by="ana", at=datetime(2026, 12, 1, tzinfo=UTC))
+        answer_questions([GivenAnswer(question=question, value=value)], given)
+
+    def write_late(path: Path, content: bytes) -> None:
+        if not others:
+            others.append(Thread(target=answer, args=("reconcile.country", "ES")))
+            others[0].start()
+            others[0].join(0.5)
+        write_private(path, content)
+
+    monkeypatch.setattr("orderbridge.sources.settings.answers.write_private", write_late)
+    answer("reconcile.timezone", "Europe/Madrid")
+    others[0].join()
+    assert {"reconcile.country", "reconcile.timezone"} <= read_answers().answers.keys()
 
 
 def test_an_answer_that_a_setting_overrides_is_named(gross: Bridge) -> None:
