@@ -118,7 +118,7 @@ class BegunImport(msgspec.Struct, kw_only=True):
         columns: of the file.
         questions: that nobody has answered.
         answers: by the key of the question.
-        has_ended: no line of the file could be sent: its columns can still be answered, and nothing waits.
+        has_ended: no line of the file was sent: its columns can still be answered, and nothing waits.
     """
 
     kind: KindName
@@ -291,7 +291,7 @@ class Interview:
         return {name: value for name, value in given.items() if name in self.begun.columns}
 
     def end(self, *, is_sent: bool) -> None:
-        """Forgets what was asked. Where no line was fit to be sent, its columns can still be answered."""
+        """Forgets what was asked. Where nothing was sent of the file, its columns can still be answered."""
         if is_sent:
             for other in _other_readings(self.begun):
                 other.forget()

@@ -212,9 +212,8 @@ class Import:
         self.sent = self.steps.push(self.plan.folder, push_options)
         result = ImportResult(self.plan, self.sent, self.made)
         if self.interview is not None:
-            manifest = self.plan.manifest
-            is_rejected = not manifest.operations and bool(manifest.outcomes.get("rejected"))
-            self.interview.end(is_sent=not is_rejected or self.steps.ask is not nobody)
+            has_requests = bool(self.plan.manifest.operations)
+            self.interview.end(is_sent=has_requests or self.steps.ask is not nobody)
         if not self.sent.stopped and self.sent.error is None:
             self._verify(result)
         return result

@@ -532,6 +532,21 @@ def test_a_column_that_was_not_there_before_is_asked_about_until_it_is_answered(
     assert "was not there before" not in seen_at_its_end(desk, other)
 
 
+def test_a_new_column_of_a_file_with_nothing_else_to_send_can_be_answered(
+    desk: Browser, project: Bridge
+) -> None:
+    content = b"productId;variantId;sku\r\n1;1001;S19\r\n"
+    first = drop(desk, content, "articulos.csv", "variants")
+    send(desk, first, seen_at_its_end(desk, first))
+    more = content.replace(b"sku", b"sku;Unidades").replace(b"S19\r", b"S19;7\r")
+    path = drop(desk, more, "articulos-2.csv", "variants")
+    page = seen_at_its_end(desk, path)
+    assert "nothing to send" in page
+    (question,) = set(re.findall(r'name="(column:import:[^"]+/Unidades)"', page))
+    assert desk.post(f"{path}/columns", **{question: "stock"}).status_code == 303
+    assert "Send one line" in seen_at_its_end(desk, path)
+
+
 def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     articles = "Artículo;Precio\r\n00038;19,99\r\n00039;7,50\r\n".encode()
     ids = b"productId;variantId;sku\r\n1;1001;00038\r\n1;1002;00039\r\n"
