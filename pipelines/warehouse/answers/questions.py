@@ -28,13 +28,15 @@ from orderbridge.sources import __version__
 from orderbridge.transforms.chance import Share
 from orderbridge.transforms.orders.amount_unit import CENTS, UNIT, UNITS
 from orderbridge.transforms.orders.customer_evidence import NOTATION
-from orderbridge.transforms.orders.fields import FIELD_QUESTIONS
+from orderbridge.transforms.orders.fields import FIELD_QUESTIONS, NO_COLUMN
 from orderbridge.transforms.orders.line_discounts import DISCOUNT_UNIT
 from orderbridge.transforms.orders.line_fields import LINE_QUESTIONS
-from orderbridge.transforms.orders.names import LINE_NAMES
+from orderbridge.transforms.orders.names import LINE_NAMES, ORDER_NAMES
 from orderbridge.transforms.orders.total_candidates import SUM_OF_LINES
 from orderbridge.transforms.questions import ANY_RIVAL, ASSUMPTION, Answer, Evidence, Question
 from orderbridge.transforms.value_questions import CLOCK
+from orderbridge.transforms.values.currencies import CURRENCIES
+from orderbridge.transforms.values.date_forms import SHARE_MIN
 
 LINES: Final = "reconcile.order_lines"
 _LINE_FIELDS: Final = {
@@ -200,12 +202,32 @@ def _pinned(build: duckdb.DuckDBPyConnection) -> dict[str, Answer]:
     if "total" in last.columns:
         unit = CENTS if last.columns.get("total_unit") == "cents" else UNITS
         pinned[UNIT] = Answer(unit, ASSUMPTION, last.at, about=last.columns["total"])
+        if "currency" not in last.columns and _lack_codes(build):
+            pinned[FIELD_QUESTIONS["currency"]] = Answer(NO_COLUMN, ASSUMPTION, last.at)
     if "lines" in last.columns:
         pinned |= _pinned_lines(build, last.columns["lines"], last.at)
     if _have_amounts(pinned):
         pinned[DISCOUNT_UNIT] = Answer("included", ASSUMPTION, last.at)
         pinned.setdefault(UNIT, Answer(UNITS, ASSUMPTION, last.at, about=SUM_OF_LINES))
     return pinned
+
+
+def _lack_codes(build: duckdb.DuckDBPyConnection) -> bool:
+    """Whether orders have several words for currencies, too few of them codes: 0.3 added up the totals beside these."""
+    columns = columns_of(build, "raw.orders")
+    named = [sql_name(name) for name in ORDER_NAMES["currency"] if name in columns]
+    has_several = False
+    for name in named:
+        ((rows, words, codes),) = build.execute(
+            f"""
+            SELECT count(*), count(DISTINCT text), count_if(list_contains($1, text))
+            FROM (SELECT upper(trim({name}::VARCHAR)) AS text FROM raw.orders WHERE _missing_since IS NULL)""",
+            [sorted(CURRENCIES)],
+        ).fetchall()
+        if codes >= SHARE_MIN * rows:
+            return False
+        has_several = has_several or words > 1
+    return has_several
 
 
 def _have_amounts(pinned: Mapping[str, Answer]) -> bool:

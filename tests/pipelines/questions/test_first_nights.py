@@ -116,6 +116,20 @@ def test_what_leaves_the_revenue_is_reported_once_with_sums_and_the_answer(
     assert old.one("SELECT count(*) FROM reconciled.orders WHERE is_sale IS NULL") == 1
 
 
+def test_totals_beside_words_for_one_currency_are_added_up_as_before(old: Bridge) -> None:
+    """A new project would have a revenue for each word: two for a shop that writes `EUR` and `€`."""
+    word = "['EUR', '€'][id[-1:]::INT % 2 + 1]"
+    update(old, f"UPDATE raw.orders SET currency = {word}")
+    update(old, "DELETE FROM ops.order_fields WHERE field = 'currency'")
+    update(old, "UPDATE reconciled.orders SET currency = NULL")
+    for _ in range(2):
+        assert night(old).code == 0
+        assert old.rows("SELECT DISTINCT currency FROM bi.revenue_by_day") == [(None,)]
+    assert night(old, "answer reconcile.order_currency currency").code == 0
+    assert night(old).code == 0
+    assert len(old.rows("SELECT DISTINCT currency FROM bi.revenue_by_day")) == 2
+
+
 def test_a_month_in_which_no_order_was_a_sale_is_reported_with_a_revenue_of_0(old: Bridge) -> None:
     update(
         old,
