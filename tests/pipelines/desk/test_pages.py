@@ -46,13 +46,16 @@ from orderbridge.pipelines.desk.texts import (
     catalogue,
     language_of_locale,
 )
+from orderbridge.pipelines.mapping.cells import Reading
 from orderbridge.pipelines.mapping.field_paths import all_paths
 from orderbridge.pipelines.push.results import FILE_OF, RESULT_COLUMNS
 from orderbridge.pipelines.questions.model import AskedQuestion
 from orderbridge.pipelines.reporting.status import Status
 from orderbridge.pipelines.warehouse import failure
 from orderbridge.sources.contract import LISTS
+from orderbridge.sources.errors import UsageError
 from orderbridge.sources.extract.result import Verdict
+from orderbridge.sources.files import open_table
 from orderbridge.sources.files.row_shape import _TOTALS_REASON
 from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.settings import DEMO_MARK, warehouse_path
@@ -508,6 +511,20 @@ def test_where_nothing_was_reconciled_the_report_says_how_it_is_made(project: Pa
         page = browser.get("/report").text
         assert "There is no report yet" in page
         assert "<iframe" not in page
+
+
+def test_files_that_are_open_and_numbers_without_a_sign_are_named_in_spanish(
+    tmp_path: Path,
+) -> None:
+    texts = Texts("es")
+    (lock := tmp_path / "~$clientes.xlsx").write_bytes(b"\x05Marta")
+    with pytest.raises(UsageError) as error:
+        open_table(lock)
+    assert texts.known(error.value.message).startswith("~$clientes.xlsx no es una tabla: ")
+    assert texts.known(error.value.hint) == "Use el archivo mismo: clientes.xlsx"
+    for signs, shown in ((("", "€"), "(sin signo, €)"), (("€", ""), "(€, sin signo)")):
+        words = Reading("number", signs=signs).words("currency")
+        assert shown in texts.reworded(words, "reject")
 
 
 def test_thousands_are_separated_within_texts_too() -> None:
