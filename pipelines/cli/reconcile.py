@@ -102,7 +102,7 @@ def _lines(
 ) -> Iterator[str]:
     from orderbridge.pipelines.cli.console import table_lines
     from orderbridge.pipelines.warehouse.finding_history import in_words
-    from orderbridge.transforms.orders.fields import FIELD_QUESTIONS
+    from orderbridge.transforms.orders.fields import COLUMN_QUESTIONS
 
     yield sizes(result)
     yield from in_words(result.new)
@@ -117,7 +117,7 @@ def _lines(
     for name, evidence in result.proposed.items():
         yield (
             f"order field {name}: read from {result.order_fields[name]} ({evidence}); "
-            f"to use another column: orderbridge answer {FIELD_QUESTIONS[name]} COLUMN"
+            f"to use another column: orderbridge answer {COLUMN_QUESTIONS[name]} COLUMN"
         )
 
 

@@ -20,6 +20,7 @@ from orderbridge.transforms.orders import (
     customer_evidence,
     customer_index,
     field_evidence,
+    fields,
     line_discounts,
     orders,
     total_candidates,
@@ -85,6 +86,14 @@ def test_a_column_of_few_words_says_what_is_cancelled(n: int, holds: bool) -> No
     words = ["cancelled", *(f"word {number}" for number in range(n - 1))]
     witnesses = cancelled.Cancellation.of(None, {"payment_status": words}).witnesses
     assert ("payment_status" in witnesses) is holds
+
+
+@limit(fields, "_CURRENCIES_MAX", UP_TO)
+def test_a_few_words_that_are_no_codes_are_currencies(n: int, holds: bool) -> None:
+    rows = orders_of("money: total; currency: currency")
+    words = pd.Series([f"word {number % n}" for number in range(len(rows))], rows.index)
+    rows["currency"] = words.astype(rows["currency"].dtype)
+    assert choose_fields(rows, CUSTOMERS).fields.currency == ("currency" if holds else None)
 
 
 @limit(customer_evidence, "CUSTOMER_ROWS_MIN", FROM, of=COUNT)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -85,6 +87,15 @@ MOVED_ORDER = "ord_000000999"
 """The new id of the order in the state `moved`."""
 Said = dict[str, str]
 """What a command says, by state."""
+
+
+def copy_ledger(folder: Path, name: str, copy: str) -> None:
+    """Copies a ledger within a folder. A push takes it for no copy, which it would refuse."""
+    for path in folder.glob(f"{name}.sqlite*"):
+        shutil.copyfile(path, path.with_name(path.name.replace(name, copy)))
+    with closing(sqlite3.connect(folder / f"{copy}.sqlite")) as copied:
+        copied.execute("DELETE FROM home")
+        copied.commit()
 
 
 def id_of(name: str, state: str) -> str:
@@ -223,8 +234,7 @@ class Shop:
     def copy(self, ledger: str, read: str) -> None:
         """Uses a copy of a ledger, and the warehouse after a read."""
         name = f"{ledger}-{read}-{len(list(self.made.folder.iterdir()))}"
-        for path in self.made.folder.glob(f"{ledger}.sqlite*"):
-            shutil.copyfile(path, path.with_name(path.name.replace(ledger, name)))
+        copy_ledger(self.made.folder, ledger, name)
         self.use(name, read)
 
     def clock(self, ledger: str, seconds: float = 0.0) -> ReadClock:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +43,7 @@ from tests.pipelines.push.plans import (
     subcategory,
     warehouse,
 )
-from tests.pipelines.states import INVALID, NOT_FOUND, SETTLE_S, UPTIME, Said, step_in
+from tests.pipelines.states import INVALID, NOT_FOUND, SETTLE_S, UPTIME, Said, copy_ledger, step_in
 
 VARIANTS = (
     "known", "renamed", "moved", "gone", "refused", "lost", "again", "overtaken", "vanished"
@@ -99,8 +98,7 @@ class Unlisted:
 
     def copy(self, name: str) -> None:
         """Uses a copy of the ledger from now on."""
-        for path in self.at.folder.glob("ledger.sqlite*"):
-            shutil.copyfile(path, path.with_name(path.name.replace("ledger", name)))
+        copy_ledger(self.at.folder, "ledger", name)
         os.environ["LEDGER__PATH"] = str(self.at.folder / f"{name}.sqlite")
 
     def settled(self, plan: Path) -> list[str]:

@@ -264,10 +264,10 @@ def test_the_summary_of_a_run_says_what_was_held_back_found_and_published(
         "they are of this one"
     )
     proposed = ReconcileResult(
-        "1", result.path, order_fields={"order_total": "x"}, proposed={"order_total": "all"}
+        "1", result.path, order_fields={"total": "x"}, proposed={"total": "all"}
     )
-    (variable,) = re.findall(r"RECONCILE__\w+", "".join(_lines(proposed, (), ())))
-    assert variable in {setting.variable for setting in SETTINGS.values()}
+    (key,) = re.findall(r"orderbridge answer (\S+) COLUMN", "".join(_lines(proposed, (), ())))
+    assert key in SETTINGS
     monkeypatch.setenv("WAREHOUSE__DESTINATION", "postgres")
     assert summary(result, None)[-1] == f"published {shop.path}, copied to postgres"
     told = ReconcileResult("1", result.path, {"orders": 30, "customer_history": 7})

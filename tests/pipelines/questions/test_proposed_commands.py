@@ -153,6 +153,7 @@ def is_whole(words: list[str]) -> bool:
 NEEDS = {
     "answer source accept": "there is no question source",  # this project's source did not change
     "init sources.legacy.api_key": "Run it in a terminal",
+    "init sources.public_v1.api_key": "Run it in a terminal",
     "init warehouse.destination": "Run it in a terminal",
     "sandbox --write-settings": "existing settings are not replaced",
 }
