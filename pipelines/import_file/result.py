@@ -145,6 +145,14 @@ def mark_import(plan: Plan) -> None:
             write_private(plan.folder / IMPORT_MARK, b"")
 
 
+def lacks_result(folder: Path) -> bool:
+    """Whether an import has begun to send the plan in a folder, and was stopped before it had written its workbook."""
+    try:
+        return (folder / IMPORT_MARK).stat().st_size == 0
+    except OSError:
+        return False
+
+
 def _check_unchanged(plan: Plan) -> None:
     for file in (plan.manifest.input, plan.manifest.mapping):
         if file is not None and file_sha256(Path(file.path)) != file.sha256:

@@ -31,7 +31,7 @@ from orderbridge.pipelines.import_file.mappings import (
     with_later_notations,
 )
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
-from orderbridge.pipelines.import_file.result import mark_import, write_result
+from orderbridge.pipelines.import_file.result import lacks_result, mark_import, write_result
 from orderbridge.pipelines.imports import Inputs, OtherCurrency, open_inputs
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.ledger.lock import ledger_lock
@@ -486,17 +486,27 @@ def _with_known_lookups(options: ImportOptions) -> ImportOptions:
 
 
 def _unfinished_plan(options: ImportOptions) -> Plan | None:
-    """The last plan of this file, mapping and settings, as they are, that was pushed and has operations left."""
+    """The last plan of this file, mapping and settings, as they are, that was pushed and has not ended.
+
+    It has operations left; or it is the newest one, and its result was not written.
+    """
     settings = legacy_settings()
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         target = (options.kind, ledger.host_name(settings.base_url))
-        begun = [one for one in reversed(ledger.open_plans()) if (one.kind, one.host) == target]
+        begun = [
+            (one.plan_id, one.folder)
+            for one in reversed(ledger.open_plans())
+            if (one.kind, one.host) == target
+        ]
+        newest = ledger.newest_plan(*target)
+    if newest is not None and lacks_result(Path(newest[1])):
+        begun.append(newest)
     given = [
         os.path.realpath(path) if path is not None else None
         for path in (options.file, options.mapping)
     ]
-    for one in begun:
-        plan = intact_plan(one.plan_id, one.folder)
+    for plan_id, folder in begun:
+        plan = intact_plan(plan_id, folder)
         if plan is not None and changes_since(plan, settings) is None:
             files = (plan.manifest.input, plan.manifest.mapping)
             if [file.path if file is not None else None for file in files] == given:
@@ -527,7 +537,7 @@ def _check_agreed_plan(plan: Plan, agreed_as: str) -> None:
 
 
 def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions:
-    """The options of the push, once somebody has agreed to what it sends; a plan without operations needs nobody.
+    """The options of the push, once somebody has agreed to what it sends; where nothing is left, that needs nobody.
 
     Raises:
         UsageError: nobody did, or the plan has more operations left than `confirm`.
@@ -539,7 +549,7 @@ def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions
         hint = f"Nothing was sent. Read {plan.folder / 'summary.md'}, then: {command}"
         raise UsageError(f"{describe_plan(plan)}, more than --confirm {options.confirm}", hint)
     is_given = options.confirm is not None or (options.agreed and manifest.environment == "sandbox")
-    if not is_given and manifest.operations and not steps.agree(plan, examples(plan, steps.texts)):
+    if not is_given and left and not steps.agree(plan, examples(plan, steps.texts)):
         has_begun = doubts or left < manifest.operations
         removable = "" if has_begun else f"\n  {plan.folder} has it, and may be removed."
         raise UsageError(describe_plan(plan), f"{agreeing_step(plan, left)}{removable}")

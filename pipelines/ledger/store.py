@@ -487,6 +487,15 @@ class Ledger(AbstractContextManager["Ledger"]):
             for *plan, states, doubt_at in rows
         ]
 
+    def newest_plan(self, kind: str, host: str) -> tuple[str, str] | None:
+        """The plan of a kind that was pushed last to a host, and its folder."""
+        sql = (
+            "SELECT plan_id, located(plan_id, folder) FROM plans WHERE kind = ? AND host = ?"
+            " ORDER BY plan DESC LIMIT 1"
+        )
+        row: tuple[str, str] | None = self.connection.execute(sql, [kind, host]).fetchone()
+        return row
+
     def log(self) -> pa.Table:
         """Every operation of every plan, in the columns of `ops.push_log`."""
         rows = self.connection.execute(

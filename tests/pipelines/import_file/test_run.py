@@ -20,6 +20,7 @@ from orderbridge.pipelines.cli.status import lines as lines_of_status
 from orderbridge.pipelines.import_file import lists, run
 from orderbridge.pipelines.import_file.examples import examples
 from orderbridge.pipelines.import_file.mappings import keep_mapping
+from orderbridge.pipelines.import_file.run import Import
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import MappedColumn, Mapping
 from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, Plan
@@ -383,6 +384,24 @@ def test_the_passwords_of_a_run_that_was_killed_are_named_by_the_next_one(desk: 
     assert sorted(row["erpCode"] for row in passwords) == sorted({*desk.at.codes()} - {"00009"})
     killed.unlink()
     assert desk.run(desk.at.folder / "clientes.csv").push.earlier_passwords == []
+
+
+def test_an_import_that_was_killed_once_all_was_sent_shows_its_result_the_next_time(
+    desk: Desk,
+) -> None:
+    file = desk.write()
+    with mock.patch.object(Import, "_verify", side_effect=SystemExit), pytest.raises(SystemExit):
+        desk.run(file)
+    desk.answer = None
+    again = desk.run(file, push=PushOptions())
+    assert again.made is None
+    assert (again.push.sent, again.push.lines["confirmed", "confirmed"]) == (
+        0,
+        len(desk.at.codes()),
+    )
+    assert again.file is not None
+    assert again.file.parent == again.plan.folder
+    assert desk.run(file, push=PushOptions()).plan.folder != again.plan.folder, "it has ended"
 
 
 def test_a_stock_is_sent_again_after_a_killed_run_whose_plan_was_deleted(
