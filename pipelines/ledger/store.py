@@ -328,6 +328,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         )
         return rows.fetchone() is not None
 
+    def has_created_customers(self) -> bool:
+        """Whether `created_as` could find any."""
+        rows = self.connection.execute(
+            "SELECT 1 FROM plans JOIN operations o USING (plan) WHERE kind = 'customers'"
+            " AND o.state = 'confirmed' AND o.remote_id IS NOT NULL LIMIT 1"
+        )
+        return rows.fetchone() is not None
+
     def created_as(self, host: str, hashes: Iterable[bytes]) -> str | None:
         """The platform's id of the customer that was created with one of these key hashes, if it is known."""
         for key in hashes:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from collections.abc import Mapping as Pairs
 from dataclasses import asdict, dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -301,7 +301,14 @@ class _PlanMaker:
                 raise
             return None
 
+    @cached_property
+    def _has_created(self) -> bool:
+        """Whether customers were created before: the keys of a first file need not be looked up."""
+        return self.ledger.has_created_customers()
+
     def _created_as(self, keys: Pairs[str, str]) -> str | None:
+        if not self._has_created:
+            return None
         host = self.ledger.host_name(self.settings.base_url)
         hashes = (one for name, value in keys.items() for one in key_hashes(host, name, value))
         return self.ledger.created_as(host, hashes)
