@@ -179,7 +179,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             UsageError: it is a copy, and the ledger that it was copied from is still where it was.
         """
         home = self.connection.execute("SELECT path, file FROM home").fetchone()
-        own = (str(self.path.absolute()), _file_id(self.path))
+        own = self._place()
         if home == own:
             return
         if home is not None and home[1] not in ("", own[1]) and _file_id(Path(home[0])) == home[1]:
@@ -187,16 +187,20 @@ class Ledger(AbstractContextManager["Ledger"]):
                 f"{self.path} is a copy of {home[0]}: what is sent with one, the other would send again",
                 f"Push in the project of that one. If it is not used any more, move it away. {HOW_TO_KEEP_BOTH}",
             )
-        self._keep_home(own)
+        self._keep_home()
 
-    def _keep_home(self, own: tuple[str, str]) -> None:
+    def _place(self) -> tuple[str, str]:
+        """Where the ledger is now: its path, and the file that is there."""
+        return str(self.path.absolute()), _file_id(self.path)
+
+    def _keep_home(self) -> None:
         with self.transaction() as connection:
             connection.execute("DELETE FROM home")
-            connection.execute("INSERT INTO home VALUES (?, ?)", own)
+            connection.execute("INSERT INTO home VALUES (?, ?)", self._place())
 
     def accept(self) -> None:
         """Takes this ledger for the newest, whatever was used at its place, and for no copy. Raises UsageError."""
-        self._keep_home((str(self.path.absolute()), _file_id(self.path)))
+        self._keep_home()
         self._is_marked = True
         with _sqlite_errors(self.path):
             self._mark.write(self._commits())

@@ -99,6 +99,7 @@ OTHER_ANSWERS: Final[dict[str, tuple[str, ...]]] = {
     FIELD_QUESTIONS["currency"]: (NO_COLUMN,),
 }
 """Answers that are no name of a column, by question."""
+_ONE_CURRENCY: Final = Choice(NO_COLUMN, "all totals are in one currency, which no column has")
 _CURRENCIES_MAX: Final = 20
 """Distinct values from which a column without codes holds something else than currencies."""
 _NO_ANSWERS: Final[Mapping[str, Answer]] = MappingProxyType({})
@@ -417,9 +418,8 @@ def _currency_evidence(
     )
     is_none = answer is not None and answer.value == NO_COLUMN
     evidence = _evidence("currency", columns, None if is_none else answer, fitting)
-    none = Choice(NO_COLUMN, "all totals are in one currency, which no column has")
     if fitting or is_none:
-        evidence = replace(evidence, choices=(*evidence.choices, none))
+        evidence = replace(evidence, choices=(*evidence.choices, _ONE_CURRENCY))
     if not fitting:
         return _several_currencies(orders, columns, answer) or evidence
     if fitting[0] in ORDER_NAMES["currency_of_buyer"]:
@@ -450,8 +450,7 @@ def _several_currencies(
         is_of_buyer = name in ORDER_NAMES["currency_of_buyer"]
         if not is_of_buyer and 1 < texts.nunique() <= _CURRENCIES_MAX:
             evidence = _evidence("currency", columns, answer, [name])
-            none = Choice(NO_COLUMN, "all totals are in one currency, which no column has")
-            return replace(evidence, choices=(*evidence.choices, none), is_proven=False)
+            return replace(evidence, choices=(*evidence.choices, _ONE_CURRENCY), is_proven=False)
     return None
 
 
