@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -266,16 +267,12 @@ def command(
     """
     reporter = start(sends_keys=True)
     from orderbridge.pipelines.ledger.push_log import publish_push_log
-    from orderbridge.pipelines.plan.model import Plan
     from orderbridge.pipelines.push.model import PushOptions
 
-    agreed = yes
+    push_options = PushOptions(confirm=confirm, agreed=yes, settle_s=settle, **options)
     if not yes and confirm is None and sys.stdin.isatty():
-        to_send = Plan(plan)
-        agreed = to_send.manifest.environment == "sandbox" and agree(to_send)
-    result = send(
-        plan, PushOptions(confirm=confirm, agreed=agreed, settle_s=settle, **options), reporter
-    )
+        push_options = replace(push_options, agreed=_agreed(plan, push_options))
+    result = send(plan, push_options, reporter)
     print_result(result, reporter.style)
     if result.error is not None:
         print_error(result.exit_code, str(result.error), "orderbridge: ")
@@ -287,6 +284,16 @@ def command(
             message = f"ops.push_log was not updated; the next pull does it: {error}"
             print_error(result.exit_code, message, "orderbridge: ")
     return STOP.exit_code(result.exit_code)
+
+
+def _agreed(folder: Path, options: PushOptions) -> bool:
+    """Whether a person at the terminal agrees to send a plan to a sandbox; nobody is asked where nothing is left."""
+    from orderbridge.pipelines.plan.model import Plan
+    from orderbridge.pipelines.push.checks import needs_agreement
+
+    plan = Plan(folder)
+    is_asked = plan.manifest.environment == "sandbox" and needs_agreement(plan, options)
+    return is_asked and agree(plan)
 
 
 def refresh_workbook(plan: Plan) -> None:

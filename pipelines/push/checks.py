@@ -16,6 +16,7 @@ from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.plan.model import Manifest, Plan
 from orderbridge.pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from orderbridge.pipelines.pull.targets import read_whoami
+from orderbridge.pipelines.push.model import PushOptions
 from orderbridge.pipelines.push.next_steps import NextSteps, plan_again_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.http.client import Client
@@ -176,18 +177,30 @@ def _rest(manifest: Manifest, texts: Texts) -> str:
     return ", ".join(texts(code, count=count) for code, count in counts.items() if count)
 
 
-def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
-    """Requires the number of operations for production, and an agreement elsewhere. Raises UsageError without it."""
+def needs_agreement(plan: Plan, options: PushOptions) -> bool:
+    """Whether a push may send something: not of a plan that has ended, unless an answer sends it again."""
+    left, _ = operations_left(plan)
+    return bool(left or options.not_landed)
+
+
+def check_agreement(plan: Plan, options: PushOptions) -> None:
+    """Requires the number of operations for production, and an agreement elsewhere, unless nothing is left to send.
+
+    Raises UsageError without it.
+    """
     manifest = plan.manifest
+    confirm = options.confirm
     text = describe_plan(plan)
     if confirm is not None and confirm != manifest.operations:
         raise UsageError(
             f"--confirm {confirm} is not the number of operations: {text}",
             f"Read summary.md again. To send it: {NextSteps.of(plan).push}",
         )
-    if manifest.environment == "production" and confirm is None:
+    if confirm is not None or not needs_agreement(plan, options):
+        return
+    if manifest.environment == "production":
         raise UsageError(text, f"To send it, confirm the number: {NextSteps.of(plan).push}")
-    if confirm is None and not is_agreed:
+    if not options.agreed:
         raise UsageError(text, f"To send it: {NextSteps.of(plan).push}")
 
 

@@ -92,7 +92,7 @@ def push(
     plan, legacy, public_v1 = checks.open_plan(folder)
     check_before_writes(plan.folder)
     check_settle_s(options.settle_s, legacy)
-    checks.check_agreement(plan, options.confirm, options.agreed)
+    checks.check_agreement(plan, options)
     result = PushResult(plan)
     if public_v1 is not None:
         result.observed.add(("whoami_names", checks.check_whoami(plan, public_v1, hooks.stop)))

@@ -9,10 +9,13 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import duckdb
 import pytest
 
+from orderbridge.pipelines.cli import push
 from orderbridge.pipelines.ledger.lock import ledger_lock
 from orderbridge.pipelines.ledger.push_log import publish_push_log
 from orderbridge.pipelines.plan.make import PlanOptions, make_plan
@@ -46,6 +49,12 @@ def test_a_push_reports_what_became_of_the_lines(at: Place) -> None:
     assert (done.code, done.err, at.codes()) == (5, "", ["C00001", "C00003"])
     assert "1  confirmed\n" in done.out
     assert "1  rejected\n" in done.out
+    for is_terminal in (False, True):
+        stdin = SimpleNamespace(isatty=lambda is_terminal=is_terminal: is_terminal)
+        with mock.patch.object(push, "sys", SimpleNamespace(stdin=stdin)):
+            done = at.command("push", str(plan))
+        assert (done.code, done.err) == (5, ""), "nobody is asked"
+        assert "nothing was left to send; earlier pushes:\n" in done.out
     reported = json.loads(at.command("push", str(plan), "--yes", "--log", "json").out)
     assert reported["operations"] == {"confirmed": 1, "rejected": 1}
     assert reported["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}

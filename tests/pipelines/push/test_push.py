@@ -812,6 +812,23 @@ def test_what_is_left_of_a_plan_is_said_before_it_goes_on(at: Place) -> None:
     refused(at, plan, f"{left}.*, and the platform would send 1 message to", PushOptions())
 
 
+@pytest.mark.parametrize("environment", ["sandbox", "production"])
+def test_a_plan_with_nothing_left_needs_no_consent(at: Place, environment: Any) -> None:
+    os.environ["SOURCES__LEGACY__ENVIRONMENT"] = environment
+    plan = at.plan([customer(1)], environment=environment)
+    assert at.code(plan, PushOptions(confirm=1)) == 0
+    refused(at, plan, "--confirm 2 is not the number", PushOptions(confirm=2))
+    pushed = at.push(plan, PushOptions())
+    assert (pushed.exit_code, pushed.sent, at.codes()) == (0, 0, ["C00001"])
+
+
+def test_a_create_that_is_sent_again_by_an_answer_needs_consent(at: Place) -> None:
+    plan = at.lost(*KINDS["subcategories"], fault="reset_before")
+    assert at.code(plan, replace(YES, abandon=ids(1, 2))) == 5
+    assert at.code(plan, PushOptions()) == 5, "given up"
+    refused(at, plan, "0 of 2 subcategories", PushOptions(not_landed=ids(1)))
+
+
 def test_what_is_no_request_of_its_kind_is_an_error_before_anything_is_sent(at: Place) -> None:
     requests: list[tuple[KindName, PlannedOperation]] = [
         ("customers", patch(2, 1001)),
