@@ -51,24 +51,26 @@ def command(
     """
     start()
     from orderbridge.pipelines.warehouse.answers.accepted import accepted_file, read_acceptances
+    from orderbridge.pipelines.warehouse.answers.lock import answers_lock
 
     path = accepted_file()
-    entries = read_acceptances(path)
     if rule is None:
         if subjects or why or withdraw:
             raise UsageError(
                 "no RULE is named",
                 "Name the entity and the rule of the finding: orders.form_changed.",
             )
-        _print(entries)
+        _print(read_acceptances(path))
         return
     _check_rule(rule)
     wanted = subjects or ("",)
-    if withdraw:
-        _withdraw(path, entries, rule, wanted)
-        return
-    made = _acceptances(rule, wanted, person(who), why or "", severity, up_to, until)
-    _accept(path, entries, made)
+    with answers_lock("accept"):
+        entries = read_acceptances(path)
+        if withdraw:
+            _withdraw(path, entries, rule, wanted)
+            return
+        made = _acceptances(rule, wanted, person(who), why or "", severity, up_to, until)
+        _accept(path, entries, made)
 
 
 def _check_rule(rule: str) -> None:

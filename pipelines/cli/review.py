@@ -32,6 +32,7 @@ def command(file: Path | None, below: int, who: str | None, why: str | None) -> 
     """
     start()
     from orderbridge.pipelines.warehouse.answers.doubtful_pairs import doubtful_pairs
+    from orderbridge.pipelines.warehouse.answers.lock import answers_lock
     from orderbridge.pipelines.warehouse.answers.reviews import (
         COLUMNS,
         decisions_in,
@@ -53,10 +54,11 @@ def command(file: Path | None, below: int, who: str | None, why: str | None) -> 
             )
             return
         decided = {pair: (answer, why or "") for pair, answer in _ask(pairs).items()}
-    write_reviews(
-        {pair: (answer, reason or why or "") for pair, (answer, reason) in decided.items()},
-        person(who),
-    )
+    with_reasons = {
+        pair: (answer, reason or why or "") for pair, (answer, reason) in decided.items()
+    }
+    with answers_lock("review"):
+        write_reviews(with_reasons, person(who))
     LOG.warning("from the next version on: orderbridge answer --from FILE, or one by one")
     print_lines(
         f"{number(len(decided), 'pair')} decided; the next run with the ERP's file uses them"

@@ -19,21 +19,23 @@ def command(resource: str, write: bool) -> None:
     or table, remove the # of its line in the file that --write makes. Keep that file in version control.
     """
     start()
+    from orderbridge.pipelines.warehouse.answers.lock import answers_lock
     from orderbridge.pipelines.warehouse.build import open_warehouse
     from orderbridge.pipelines.warehouse.raw.field_kinds import declarations, declared_file
     from orderbridge.sources.disk import disk_errors, write_private
 
-    with open_warehouse() as warehouse:
-        text = declarations(warehouse, resource)
     LOG.warning(
         "from the next version on: orderbridge questions kind:%s/FIELD shows a field, and answers declare it",
         resource,
     )
     if not write:
-        print_lines(*text.splitlines())
+        with open_warehouse() as warehouse:
+            print_lines(*declarations(warehouse, resource).splitlines())
         return
     file = declared_file(resource)
-    with disk_errors(file, "Check the folder."):
-        file.parent.mkdir(mode=0o700, exist_ok=True)
-        write_private(file, text.encode())
+    with answers_lock("schema"), open_warehouse() as warehouse:
+        text = declarations(warehouse, resource)
+        with disk_errors(file, "Check the folder."):
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+            write_private(file, text.encode())
     print_lines(f"written: {file}")

@@ -5,9 +5,7 @@ In: the kinds of questions. Out: their questions, and answers in the stores of t
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
@@ -36,11 +34,9 @@ from orderbridge.pipelines.questions.pair_groups import PairGroups
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.questions.platforms import Platforms
 from orderbridge.pipelines.questions.writes import Writes
+from orderbridge.pipelines.warehouse.answers.lock import answers_lock
 from orderbridge.pipelines.warehouse.build import kept_open
-from orderbridge.pipelines.warehouse.lock import run_lock
-from orderbridge.sources.errors import LockedError, UsageError
-from orderbridge.sources.settings.answers import answers_path
-from orderbridge.sources.settings.root import UNWRITABLE_HINT
+from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 
 KINDS: Final[tuple[QuestionKind, ...]] = (
@@ -59,10 +55,6 @@ KINDS: Final[tuple[QuestionKind, ...]] = (
     Pairs(),
 )
 """The kinds of questions, the most pressing first."""
-_LOCK: Final = ".answers.lock"
-_WAIT_S: Final = 30.0
-"""How long an answer waits for others, which take less than a second each."""
-_PAUSE_S: Final = 0.05
 
 
 def asked_questions(*, with_answered: bool = False) -> list[AskedQuestion]:
@@ -108,7 +100,7 @@ def answer_questions(answers: Sequence[GivenAnswer], given: Given) -> AnswerResu
             perhaps between two kinds.
     """
     by_kind = _by_kind(answers)
-    with _alone():
+    with answers_lock("answer"):
         for kind, of_kind in by_kind:
             kind.check(of_kind, given)
         places = [kind.write(of_kind, given) for kind, of_kind in by_kind]
@@ -119,25 +111,6 @@ def answer_questions(answers: Sequence[GivenAnswer], given: Given) -> AnswerResu
             if one.id in answered and one.note:
                 notes.append(f"{one.id}: {one.note}")
     return AnswerResult(answers, places, notes)
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Waits until no other command answers: each reads a file and writes the whole of it. Raises LockedError."""
-    path = answers_path().with_name(_LOCK)
-    until = time.monotonic() + _WAIT_S
-    with ExitStack() as held:
-        while True:
-            try:
-                held.enter_context(run_lock(path, "answer", UNWRITABLE_HINT))
-                break
-            except LockedError:
-                if time.monotonic() > until:
-                    raise
-            except UsageError:
-                break  # the folder cannot be written: whatever is to be kept in it says so
-            time.sleep(_PAUSE_S)
-        yield
 
 
 def _by_kind(answers: Sequence[GivenAnswer]) -> list[tuple[QuestionKind, list[GivenAnswer]]]:

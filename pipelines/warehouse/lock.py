@@ -29,15 +29,24 @@ _PROCESS: Final = re.compile(r"process (\d+) ")
 
 
 @contextmanager
-def run_lock(path: Path, command: str, hint: str, location_hint: str = "") -> Iterator[None]:
-    """Holds the lock at `path` while the block runs; `command` is named to others. For the hints see `disk_errors`.
+def run_lock(
+    path: Path, command: str, hint: str, location_hint: str = "", *, wait_s: float = 0.0
+) -> Iterator[None]:
+    """Holds the lock at `path` while the block runs.
+
+    Args:
+        path: of the lock file.
+        command: named to others that want the lock.
+        hint: see `disk_errors`.
+        location_hint: see `disk_errors`.
+        wait_s: how long to wait for another process to release it.
 
     Raises:
-        LockedError: another process holds it; the message names that process.
+        LockedError: another process holds it, or still does after `wait_s`; the message names that process.
         UsageError: the file cannot be created.
     """
     with disk_errors(path.parent, hint, location_hint):
-        descriptor = _acquire(path)
+        descriptor = _acquire(path, time.monotonic() + wait_s)
     try:
         with disk_errors(path.parent, hint, location_hint):
             os.ftruncate(descriptor, 0)
@@ -64,14 +73,14 @@ def lock_holder(path: Path) -> tuple[str, bool]:
         return _holder(file.fileno()) if is_left else "", is_held
 
 
-def _acquire(path: Path) -> int:
+def _acquire(path: Path, until: float) -> int:
     while True:
         descriptor = open_private(path)
         if lock_descriptor(descriptor, blocking=False):
             # A holder that ended between our open and our lock removed the file: a lock on it would exclude nobody.
             if _is_same_file(descriptor, path):
                 return descriptor
-        elif _is_held(descriptor):
+        elif _is_held(descriptor) and time.monotonic() >= until:
             holder = _holder(descriptor)
             os.close(descriptor)
             named = _PROCESS.match(holder)
@@ -80,7 +89,8 @@ def _acquire(path: Path) -> int:
                 f"another run holds the lock: {holder}", f"Wait for it to end, or {end}"
             )
         os.close(descriptor)
-        time.sleep(_PAUSE_S)  # `lock_holder` of another process is asking, and is done in a moment
+        # a holder is waited for; `lock_holder` of another process, which only asks, is done in a moment
+        time.sleep(_PAUSE_S)
 
 
 def _is_held(descriptor: int) -> bool:

@@ -20,7 +20,6 @@ REASONS = {
     "how often something is looked at": """
         sources.http.client.STOP_POLL_S pipelines.desk.server._POLL_S pipelines.push.pace.WAIT_STEP_S
         pipelines.warehouse.destination.postgres._LOCK_POLL_S pipelines.warehouse.lock._PAUSE_S
-        pipelines.questions.questions._PAUSE_S
         pipelines.warehouse.raw.merge.INTERRUPT_EVERY_S sandbox.wire._SETTLE_S
         pipelines.cli.console.LINE_EVERY_S pipelines.cli.console.JSON_EVERY_S pipelines.cli.console._JSON_SHARE
         """,
@@ -29,7 +28,7 @@ REASONS = {
         pipelines.pull.walking.WHOAMI_WAIT_S pipelines.pull.walking.END_WAIT_S pipelines.push.model.GRACE_S
         pipelines.reconcile.cluster.CONNECT_TIMEOUT_S pipelines.reconcile.own_checks.SECONDS_MAX
         pipelines.warehouse.destination.postgres._LOCK_WAIT_S pipelines.desk.server._START_S
-        sandbox.server._START_S pipelines.questions.questions._WAIT_S pipelines.reconcile.cluster.WORKERS_WAIT_S
+        sandbox.server._START_S pipelines.warehouse.answers.lock._WAIT_S pipelines.reconcile.cluster.WORKERS_WAIT_S
         """,
     "a number that is given to the library that reads forms": "pipelines.desk.guard._FIELDS_MAX",
     "made of other limits": """

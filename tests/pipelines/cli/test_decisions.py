@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import TimeoutExpired
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,11 +26,19 @@ from orderbridge.pipelines.questions.pair_groups import PairGroups
 from orderbridge.pipelines.questions.pairs import Pairs
 from orderbridge.pipelines.reconcile.erp.customers import review_frame
 from orderbridge.pipelines.reconcile.reconcile import reconcile
+from orderbridge.pipelines.warehouse.answers.accepted import (
+    Acceptance,
+    accepted_file,
+    read_acceptances,
+    write_acceptances,
+)
 from orderbridge.pipelines.warehouse.answers.doubtful_pairs import doubtful_pairs
+from orderbridge.pipelines.warehouse.answers.lock import answers_lock
 from orderbridge.pipelines.warehouse.answers.reviews import read_reviews, write_reviews
+from orderbridge.pipelines.warehouse.raw.field_kinds import declared_file, write_declared
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.texts import english
-from tests.pipelines.bridge import Bridge, Done, command
+from tests.pipelines.bridge import Bridge, Done, command, start
 
 RULE = "customers.erp_code_duplicate"
 PAIRS = """
@@ -435,6 +446,38 @@ def test_the_file_shows_decisions_and_what_a_person_declares_in_it_counts(
     assert ("orders", "field_changed") in findings, (
         "the lines are in another table now: a person looks"
     )
+
+
+def test_commands_wait_while_another_one_writes_decisions_and_all_are_kept(
+    reconciled: Bridge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = reconciled.folder
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(folder))
+    (folder / ".dlt").mkdir(mode=0o700, exist_ok=True)
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("pair;decision;why\ncode 1 = 1;accept;\n", "utf-8")
+    commands = (("accept", RULE, "7"), ("review", str(pairs)), ("schema", "orders", "--write"))
+    environment = reconciled.environment(DLT_PROJECT_DIR=str(folder))
+    with ExitStack() as started:
+        with answers_lock("answer"):
+            processes = [
+                started.enter_context(start(*words, env=environment, cwd=folder))
+                for words in commands
+            ]
+            for process in processes:
+                with pytest.raises(TimeoutExpired):
+                    process.wait(1.5)
+            at = datetime(2026, 12, 1, tzinfo=UTC)
+            write_acceptances(accepted_file(), [Acceptance(RULE, "ana", at, "", "8")])
+            write_reviews({"code 2 = 2": ("reject", "")}, "ana")
+            write_declared("orders", {'["total"]': "text"}, "ana")
+        assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert {one.subject for one in read_acceptances(accepted_file())} == {"7", "8"}
+    assert read_reviews().keys() == {"code 1 = 1", "code 2 = 2"}
+    declared = declared_file("orders").read_text("utf-8")
+    assert 'total = "text" # ana' in declared
+    assert '# "number" = "bigint"' in declared
+    assert [*(folder / ".dlt").glob("*.lock")] == []
 
 
 def test_a_line_that_cannot_be_used_ends_a_pull_before_its_first_request(
