@@ -21,8 +21,10 @@ def command(out: Path | None, lang: Language | None) -> None:
     mode.
     """
     start()
-    from orderbridge.pipelines.reporting.report import report
+    from orderbridge.pipelines.reporting.report import check_ending, report
 
+    if out is not None:
+        check_ending(out)
     out = out or project_file("report.html")
     data = report(out, shown_texts(lang).language)
     findings = sum(row["findings"] for row in data.rows["findings"])

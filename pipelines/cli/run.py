@@ -78,14 +78,16 @@ def _run(
     from orderbridge.pipelines.pull.pull import pull
     from orderbridge.pipelines.reconcile.reconcile import Reconciling
     from orderbridge.pipelines.reporting.erp_result import result_target, write_erp_result
+    from orderbridge.pipelines.reporting.report import check_ending, report_target
     from orderbridge.pipelines.reporting.report import report as write_report
-    from orderbridge.pipelines.reporting.report import report_target
     from orderbridge.pipelines.warehouse.failure import publish_and_write, record_failure
-    from orderbridge.sources.settings import warehouse_path
+    from orderbridge.sources.settings import is_new_project, warehouse_path
 
     reconciling = Reconciling(files, fail_on=fail_on)
     with record_failure(warehouse_path(), "run", datetime.now(UTC)):
         if report is not None:
+            if is_new_project():  # the nights of another one go on
+                check_ending(report, "--report")
             report_target(report, "--report")
         if files.result is not None:
             result_target(files.result)

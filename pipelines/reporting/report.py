@@ -27,11 +27,16 @@ from orderbridge.pipelines.warehouse.sql import Rows
 from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.disk import PRIVATE_FILE, disk_errors, replace_file
+from orderbridge.sources.errors import UsageError
 from orderbridge.transforms.rules import SEVERITIES, find_rule
 
 OUT_HINT: Final = "Name another file, in a writable folder: orderbridge report --out FILE"
 START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
 """The first bytes of every report, by which a file is recognised as one."""
+_OTHER_FORMATS: Final = (
+    ".csv", ".doc", ".docx", ".json", ".ods", ".odt", ".parquet", ".pdf", ".png", ".pptx", ".xls", ".xlsx"
+)  # fmt: skip
+"""Endings of files that programs other than a browser open."""
 _SHORT: Final = '<span class="short">{}</span>'
 _UNITS: Final = (
     (timedelta(days=1), "report.days_old"),
@@ -82,6 +87,20 @@ def report_target(out: Path, option: str = "--out") -> Path:
     """The file to write, which an option names. Raises UsageError, see `output_target`."""
     hint = f"Name another file, in a writable folder: {typed_command(option, 'report.html')}"
     return output_target(out, "a report", hint, _is_report)
+
+
+def check_ending(out: Path, option: str = "--out") -> None:
+    """Checks the name of a new report, which an option gives. An existing file is replaced whatever its name.
+
+    Raises:
+        UsageError: programs would take it for something else than HTML.
+    """
+    if out.suffix.casefold() in _OTHER_FORMATS and not out.exists():
+        as_page = typed_command(option, str(out.with_suffix(".html")))
+        raise UsageError(
+            f"{out.name}: the report is an HTML page, which does not open under this name",
+            f"Name it .html (a browser can print it as PDF): {as_page}",
+        )
 
 
 def _is_report(file: Path) -> bool:

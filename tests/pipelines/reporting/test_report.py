@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -24,7 +25,7 @@ from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.settings.setting import SETTINGS
 from orderbridge.transforms.rules import RULES
-from tests.pipelines.bridge import command, pulled
+from tests.pipelines.bridge import Done, bridge, command, pulled
 from tests.pipelines.reporting.page import change, made, personal
 
 RUN = "(SELECT max(ended_at) FROM ops.runs)"
@@ -461,6 +462,39 @@ def test_a_report_has_the_same_bytes_is_private_and_replaces_reports_alone(
             report(out)
     assert (warehouse.read_bytes(), (tmp_path / "other").read_bytes()) == before
     assert sorted(tmp_path.iterdir()) == listed
+
+
+@pytest.mark.parametrize("name", ["r.pdf", "r.XLSX", "r.docx"])
+def test_a_name_that_another_program_would_open_is_refused_with_the_right_command(
+    warehouse: Path, tmp_path: Path, name: str
+) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    environment["WAREHOUSE__PATH"] = str(warehouse)
+
+    def run(*words: str) -> Done:
+        return command(*words, env=environment, cwd=tmp_path)
+
+    refused = run("report", "--lang", "es", "--out", name)
+    assert (refused.code, refused.out) == (2, "")
+    proposed = refused.err.strip().rpartition(": ")[2]
+    assert proposed == "orderbridge report --lang es --out r.html"
+    assert not (tmp_path / name).exists()
+    assert run(*shlex.split(proposed)[1:]).code == 0
+    (tmp_path / "r.html").rename(tmp_path / name)
+    assert run("report", "--out", name).code == 0, "one that was written before goes on"
+
+
+def test_the_first_run_of_a_project_refuses_such_a_name_and_later_nights_go_on(
+    tmp_path: Path,
+) -> None:
+    with bridge(tmp_path) as shop:
+        night = ("run", "--report", "night.pdf")
+        refused = shop.command(*night)
+        assert (refused.code, shop.platform.state.requests) == (2, 0)
+        assert refused.err.strip().endswith("orderbridge run --report night.html")
+        assert shop.command("run").code in (0, 9)
+        assert shop.command(*night).code in (0, 9)
+        assert (shop.folder / "night.pdf").read_text("utf-8").startswith(START)
 
 
 def test_without_anything_reconciled_by_this_version_there_is_no_report(
