@@ -21,9 +21,15 @@ from orderbridge.pipelines.cli import verify as verify_command
 from orderbridge.pipelines.cli.import_document import ended_early, record
 from orderbridge.pipelines.cli.import_questions import ask
 from orderbridge.pipelines.cli.options import declared, kind_argument
-from orderbridge.pipelines.cli.process import KEPT, STOP, print_error, shown_texts, start
+from orderbridge.pipelines.cli.process import (
+    KEPT,
+    STOP,
+    print_error,
+    sent_nothing,
+    shown_texts,
+    start,
+)
 from orderbridge.pipelines.cli.terminal import print_result
-from orderbridge.sources.command_line import run_again
 from orderbridge.sources.errors import BridgeError
 from orderbridge.sources.texts import Language, Texts, english
 from orderbridge.sources.words import number
@@ -55,7 +61,7 @@ def command(
     the same command, as long as the file is the same.
     """
     reporter = start(sends_keys=True)
-    STOP.note = _stopped()
+    STOP.note = sent_nothing()
     from orderbridge.pipelines.import_file.run import Import, ImportOptions
     from orderbridge.pipelines.push.model import PushOptions
     from orderbridge.pipelines.reporting.notification import notify_failure, notify_import
@@ -106,10 +112,6 @@ def _is_sent_at_once(made: PlanResult, options: PushOptions) -> bool:
     return not manifest.operations or (options.agreed and manifest.environment == "sandbox")
 
 
-def _stopped() -> str:
-    return f"; nothing was sent. To go on, {run_again()}"
-
-
 def _result_of_sql(statement: Path, reporter: Reporter) -> Path:
     """The file with the result of a SELECT, which is imported in its place."""
     from orderbridge.pipelines.reporting.export import snapshot
@@ -139,10 +141,11 @@ def steps(
     from orderbridge.pipelines.push.model import PushResult
 
     def run_pull(options: PullOptions) -> PullResult:
+        before = STOP.note
         STOP.note = KEPT
         with Reporter(reporter.style, reporter.phase) as bars:
             result = pull(replace(options, command="import"), bars.progress, STOP.event)
-        STOP.note = _stopped()
+        STOP.note = before
         return result
 
     def run_push(folder: Path, options: PushOptions) -> PushResult:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger("orderbridge")
 KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
 """Note of a stopped command that fetches pages."""
+SENT: Final = "; what was sent is recorded, and nothing is sent twice"
+"""Note of a stopped command that has begun to send."""
 MEMORY_MIN: Final = 600 << 20
 """Address space without which no command that uses settings works: with less, OpenBLAS and Arrow end the process."""
 _ARENAS: Final = -8
@@ -101,6 +103,11 @@ class Stop:
 
 
 STOP = Stop()
+
+
+def sent_nothing() -> str:
+    """Note of a stopped command that has not begun to send."""
+    return f"; this run sent nothing. To go on, {run_again()}"
 
 
 def start(*, sends_keys: bool = False) -> Reporter:

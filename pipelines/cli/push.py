@@ -17,7 +17,7 @@ import click
 
 from orderbridge.pipelines.cli import terminal
 from orderbridge.pipelines.cli.options import declared
-from orderbridge.pipelines.cli.process import STOP, print_error, start
+from orderbridge.pipelines.cli.process import SENT, STOP, print_error, sent_nothing, start
 from orderbridge.pipelines.cli.terminal import Style, escape
 from orderbridge.sources.command_line import program, typed_command
 from orderbridge.sources.errors import BridgeError, UsageError
@@ -41,6 +41,7 @@ def send(plan: Path, options: PushOptions, reporter: Reporter) -> PushResult:
 
     def on_operation(done: int, total: int) -> None:
         nonlocal begin
+        STOP.note = SENT
         now = time.monotonic()
         started_at, before = begin = begin or (now, done)
         rate = f", {(done - before) / (now - started_at):.0f}/s" if now > started_at else ""
@@ -266,6 +267,7 @@ def command(
     prints what to do next.
     """
     reporter = start(sends_keys=True)
+    STOP.note = sent_nothing()
     from orderbridge.pipelines.ledger.push_log import publish_push_log
     from orderbridge.pipelines.push.model import PushOptions
 

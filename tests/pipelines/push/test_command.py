@@ -22,6 +22,7 @@ from orderbridge.pipelines.plan.make import PlanOptions, make_plan
 from orderbridge.pipelines.plan.model import Plan
 from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
+from orderbridge.pipelines.push import run
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 from orderbridge.pipelines.warehouse import ops
 from orderbridge.sources.errors import UsageError
@@ -59,6 +60,19 @@ def test_a_push_reports_what_became_of_the_lines(at: Place) -> None:
     assert reported["operations"] == {"confirmed": 1, "rejected": 1}
     assert reported["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
     assert reported["exit_code"] == 5
+
+
+def test_a_push_that_is_stopped_says_whether_it_has_sent(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    again = f"orderbridge push {plan.name} --yes"
+    with mock.patch.object(run, "check_before_writes", side_effect=KeyboardInterrupt):
+        done = at.command("push", plan.name, "--yes")
+    words = f"stopped; this run sent nothing. To go on, run it again: {again}\n"
+    assert (done.code, done.err, at.codes()) == (130, words, [])
+    with mock.patch.object(push, "print_result", side_effect=KeyboardInterrupt):
+        done = at.command("push", plan.name, "--yes")
+    words = "stopped; what was sent is recorded, and nothing is sent twice\n"
+    assert (done.code, done.err, at.codes()) == (130, words, ["C00001"])
 
 
 def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
