@@ -12,7 +12,7 @@ import json
 import os
 import shlex
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from orderbridge.pipelines.ledger.clock import (
     read_clock,
 )
 from orderbridge.pipelines.ledger.folders import locate
-from orderbridge.pipelines.ledger.keys import salted
+from orderbridge.pipelines.ledger.keys import key_hashes, salted
 from orderbridge.pipelines.ledger.lock import writable_hint
 from orderbridge.pipelines.ledger.mark import Mark
 from orderbridge.pipelines.ledger.model import FINAL_STATES, OpenPlan, State, UpdatedField
@@ -332,26 +332,44 @@ class Ledger(AbstractContextManager["Ledger"]):
         )
         return rows.fetchone() is not None
 
-    def has_created_customers(self) -> bool:
-        """Whether `created_as` could find any."""
+    def created_as(self, host: str, records: Iterable[Mapping[str, str]]) -> dict[int, str]:
+        """The platform's ids of customers that were created with a key of these records, if they are known.
+
+        Args:
+            host: of the platform.
+            records: the keys of each, by field; not read where no customer was created.
+
+        Returns:
+            The id by the position of the record; where several keys were created, that of the first.
+        """
+        if not self._has_created_customers():
+            return {}
+        name = self.host_name(host)
+        found: dict[int, str] = {}
+        for at, keys in enumerate(records):
+            hashes = (one for field, text in keys.items() for one in key_hashes(name, field, text))
+            ids = (self._created_with(name, one) for one in hashes)
+            remote_id = next(filter(None, ids), None)
+            if remote_id is not None:
+                found[at] = remote_id
+        return found
+
+    def _has_created_customers(self) -> bool:
         rows = self.connection.execute(
             "SELECT 1 FROM plans JOIN operations o USING (plan) WHERE kind = 'customers'"
             " AND o.state = 'confirmed' AND o.remote_id IS NOT NULL LIMIT 1"
         )
         return rows.fetchone() is not None
 
-    def created_as(self, host: str, hashes: Iterable[bytes]) -> str | None:
-        """The platform's id of the customer that was created with one of these key hashes, if it is known."""
-        for key in hashes:
-            row = self.connection.execute(
-                "SELECT o.remote_id FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
-                " WHERE c.host = ? AND c.key = ? AND p.kind = 'customers' AND o.state = 'confirmed'"
-                " AND o.remote_id IS NOT NULL",
-                [self.host_name(host), salted(self.salt, key)],
-            ).fetchone()
-            if row is not None:
-                return str(row[0])
-        return None
+    def _created_with(self, host: str, key: bytes) -> str | None:
+        """The platform's id of the customer that was created with the hash of a key, if it is known."""
+        row = self.connection.execute(
+            "SELECT o.remote_id FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
+            " WHERE c.host = ? AND c.key = ? AND p.kind = 'customers' AND o.state = 'confirmed'"
+            " AND o.remote_id IS NOT NULL",
+            [host, salted(self.salt, key)],
+        ).fetchone()
+        return None if row is None else str(row[0])
 
     def forget_create(self, plan_id: str, operation: int) -> bool:
         """Forgets which record a confirmed create has made, so that it can be created again. False: there is none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any, Final, NamedTuple
@@ -134,7 +134,7 @@ class CustomerDecider(Decider):
         country: of phone numbers without a country code.
         accepted: differences that a person has accepted: customer, field, value in the file and on the platform; both
             empty for any.
-        created_as: the platform's id of a customer that was created with one of these keys.
+        created_as: the platform's ids of customers that were created before, by the position of the keys that it gets.
         file: SHA-256 of the file, where nobody has said that its codes are as they should be.
         lost_zeros: fields whose codes have lost their zeros, as another file has shown whose rows these are.
         reviews: reads what people have said about pairs of a code and a customer.
@@ -145,7 +145,7 @@ class CustomerDecider(Decider):
     current: CurrentCustomers
     country: str | None
     accepted: Set[tuple[str, ...]]
-    created_as: Callable[[Mapping[str, str]], str | None]
+    created_as: Callable[[Iterable[Mapping[str, str]]], Mapping[int, str]]
     file: str | None = None
     lost_zeros: list[LostZeros] = field(default_factory=list)
     reviews: Callable[[], Mapping[str, Review]] = dict
@@ -230,21 +230,18 @@ class CustomerDecider(Decider):
         Returns:
             The decisions, and the pairs that nobody has reviewed, by row.
         """
-        at = np.flatnonzero((decisions["decision"] == "create").to_numpy(np.bool_))
+        found: dict[int, str] = {}
         held: dict[int, AlikePair] = {}
-        decided = decisions["decision"].tolist()
-        found = decisions["customer_id"].tolist()
-        found_alike = self._alike_customers(inputs, at)
+        found_alike = self._alike_customers(inputs, _rows_to_create(decisions))
         rows = np.array([*found_alike], np.int64)
         for row, keys in zip(rows.tolist(), _texts_of(inputs, rows), strict=True):
             known = likeness(keys, found_alike[row], self.reviews())
             if known.customer is not None:
-                decided[row] = "exists_same"
                 found[row] = known.customer
             elif known.open is not None:
                 held[row] = msgspec.structs.replace(known.open, line=lines[row].as_py())
         self.alike += held.values()
-        return _with_columns(decisions, decided, found), held
+        return _with_known(decisions, found), held
 
     def _alike_customers(
         self, inputs: pd.DataFrame, rows: npt.NDArray[np.int64]
@@ -276,16 +273,11 @@ class CustomerDecider(Decider):
 
     def _with_created(self, inputs: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
         """New customers that were created before, and are there by their id: the platform respells their keys."""
+        at = _rows_to_create(decisions)
         known = set(array(self.current.rows["id"]).to_pylist())
-        at = np.flatnonzero((decisions["decision"] == "create").to_numpy(np.bool_))
-        decided = decisions["decision"].tolist()
-        found = decisions["customer_id"].tolist()
-        for row, keys in zip(at.tolist(), _texts_of(inputs, at), strict=True):
-            record_id = self.created_as(keys)
-            if record_id in known:
-                decided[row] = "exists_same"
-                found[row] = record_id
-        return _with_columns(decisions, decided, found)
+        created = self.created_as(_texts_of(inputs, at))
+        found = {int(at[row]): one for row, one in created.items() if one in known}
+        return _with_known(decisions, found)
 
     def _without_accepted(
         self, decisions: pd.DataFrame, differences: pd.DataFrame
@@ -362,10 +354,21 @@ def _texts_of(inputs: pd.DataFrame, rows: npt.NDArray[np.int64]) -> Iterator[dic
         yield {name: text for name, text in keys if text is not None}
 
 
-def _with_columns(
-    decisions: pd.DataFrame, decided: list[str], found: list[str | None]
-) -> pd.DataFrame:
-    columns = {"decision": decided, "customer_id": found}
+def _rows_to_create(decisions: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """The rows of new customers."""
+    return np.flatnonzero((decisions["decision"] == "create").to_numpy(np.bool_))
+
+
+def _with_known(decisions: pd.DataFrame, found: Mapping[int, str]) -> pd.DataFrame:
+    """The decisions, with known customers of these ids, by row, in place of new ones."""
+    if not found:
+        return decisions
+    decided = array(decisions["decision"]).to_pylist()
+    ids = array(decisions["customer_id"]).to_pylist()
+    for row, customer_id in found.items():
+        decided[row] = "exists_same"
+        ids[row] = customer_id
+    columns = {"decision": decided, "customer_id": ids}
     return decisions.assign(
         **{name: pd.Series(one, decisions.index, _TEXT) for name, one in columns.items()}
     )

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from collections.abc import Mapping as Pairs
 from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from orderbridge.pipelines.imports import Inputs, open_inputs
 from orderbridge.pipelines.ledger.hosts import check_host
-from orderbridge.pipelines.ledger.keys import key_hashes
 from orderbridge.pipelines.ledger.model import State
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping, load, to_toml
@@ -301,18 +300,6 @@ class _PlanMaker:
                 raise
             return None
 
-    @cached_property
-    def _has_created(self) -> bool:
-        """Whether customers were created before: the keys of a first file need not be looked up."""
-        return self.ledger.has_created_customers()
-
-    def _created_as(self, keys: Pairs[str, str]) -> str | None:
-        if not self._has_created:
-            return None
-        host = self.ledger.host_name(self.settings.base_url)
-        hashes = (one for name, value in keys.items() for one in key_hashes(host, name, value))
-        return self.ledger.created_as(host, hashes)
-
     def _decider(self) -> Decider:
         settings = self.settings
         mapping = self.inputs.mapping
@@ -330,7 +317,7 @@ class _PlanMaker:
                 self.customers,
                 country,
                 accepted,
-                self._created_as,
+                partial(self.ledger.created_as, settings.base_url),
                 file=None if table.sha256 in answered else table.sha256,
                 lost_zeros=zeros_of_rejects(self.options.file) if table.is_excerpt else [],
                 reviews=cache(read_reviews),

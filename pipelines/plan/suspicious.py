@@ -119,6 +119,8 @@ class SuspiciousValues:
         patterns = _patterns()
         for name in table.drop_columns(["lines", "path"]).column_names:
             texts = table[name].combine_chunks()
+            if texts.null_count == len(texts):
+                continue
             is_hit = pc.fill_null(
                 pc.match_substring_regex(texts, "|".join(patterns.values())), False
             )
