@@ -74,9 +74,9 @@ class Texts(texts.Texts):
         code, values = found
         shown = {name: self._value(name, value) for name, value in values.items()}
         own = f"page.{code}"
-        if own not in self._texts and shown == values and self.language == "en":
+        if own not in self and shown == values and self.language == "en":
             return text
-        return self(own if own in self._texts else code, **shown)
+        return self(own if own in self else code, **shown)
 
     def _value(self, name: str, value: str) -> str:
         """A value within a text."""

@@ -254,7 +254,7 @@ class CustomerDecider(Decider):
             codes = spelling_key(inputs[name].iloc[rows])
             ours = pd.DataFrame({"code": codes.array, "row": rows}).dropna()
             theirs = spellings[spellings["code"].isin(ours["code"])]
-            pairs = ours.merge(theirs, on="code", validate="m:m")  # spellings of one code are many
+            pairs = ours.merge(theirs, on="code")  # spellings of one code are many
             for row, place in zip(pairs["row"].tolist(), pairs["place"].tolist(), strict=True):
                 texts = {one: known[column].iloc[place] for one, column in columns.items()}
                 found[row][place] = {one: text for one, text in texts.items() if pd.notna(text)}

@@ -42,6 +42,8 @@ class RepeatedCodes:
         is_sent = pc.equal(decision.outcome, "send")
         may_be_one = pa.array(np.zeros(table.num_rows, np.bool_))
         for name, codes in self._repeated.items():
+            if not len(codes):
+                continue
             own = array(spelling_key(column(table[name].combine_chunks())))
             may_be_one = pc.or_(may_be_one, pc.is_in(own, value_set=codes, skip_nulls=True))
         lines = first_of(table["lines"].combine_chunks())

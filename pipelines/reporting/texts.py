@@ -28,11 +28,8 @@ class ReportTexts(texts.Texts):
     """
 
     def __init__(self, language: Language, zone: tzinfo | None = UTC) -> None:
-        super().__init__(language, catalogue())
+        super().__init__(language, catalogue() if zone is UTC else _without_utc())
         self.zone = zone
-        if zone is not UTC:
-            own = {code: _UTC.sub("", self._texts[code]) for code in catalogue()}
-            self._texts |= own
 
     def written(self, value: object) -> object:
         """How a value is written: thousands separated, instants by the clock of `zone`, no control characters."""
@@ -79,3 +76,12 @@ def catalogue() -> Catalogue:
     """The texts that only the report and the plots have, by code, then by language."""
     text = resources.files(__package__ or "").joinpath("texts.toml").read_text("utf-8")
     return cast("Catalogue", tomllib.loads(text))
+
+
+@cache
+def _without_utc() -> Catalogue:
+    """The same for instants by another clock."""
+    return {
+        code: {language: _UTC.sub("", text) for language, text in texts.items()}
+        for code, texts in catalogue().items()
+    }

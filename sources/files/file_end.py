@@ -21,15 +21,15 @@ _RECORDS: Final = (
     "(?:rows?|records?|filas?|registros?|zeilen?|datens(?:ä|ae)tze?|lignes?|enregistrements?|righe|linhas?|registos?"
     "|artículos|articles|artikel|articoli|artigos|items|clientes?|kunden|clients|clienti|customers)"
 )
-_CLOSING: Final = re.compile(
-    r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,}"
+_CLOSING: Final = (
+    r"(?i:\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,}"
     r"|(?:anzahl|numero|número|nombre|number|n\.?[ºo°])\W+(?:(?:de|di|of|d)\W+)?"
     + _RECORDS
     + r"|\d+ "
     + _RECORDS
-    + r")\b",
-    re.IGNORECASE,
+    + r")\b)"
 )
+"""Compiled where the last line of a file has one cell: it takes 10 ms."""
 MIN_ALIKE: Final = 50
 """Rows whose last cell has one form, such as two decimals, before another form is proof of a cut."""
 _CODE_DIGITS: Final = 6
@@ -55,7 +55,7 @@ def footnotes(lines: Sequence[tuple[int, list[str] | None]], width: int) -> tupl
     for at in range(begin, len(filled)):
         line, cells = filled[at]
         after_blank = after_blank or filled[at - 1][0] < line - 1
-        is_closing = len(cells or ()) == 1 and _CLOSING.match((cells or [""])[0])
+        is_closing = len(cells or ()) == 1 and re.match(_CLOSING, (cells or [""])[0])
         notes = [*notes, line] if after_blank or is_closing else []
     return tuple(notes)
 

@@ -22,6 +22,9 @@ Language = Literal["en", "es"]
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 _VARIABLES: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
 _ONE: Final = ".one"
+_OTHERS: Final = "texts"
+_TOPICS: Final = ("finding", "evidence")
+"""Codes that begin so are in a file of this name: more than half of all texts, which most commands do not show."""
 _MARKS: Final[Mapping[Language, dict[int, int]]] = {
     "en": {},
     "es": str.maketrans(",.", ".,"),
@@ -47,15 +50,21 @@ class Texts:
     def __init__(self, language: Language = "en", more: Catalogue | None = None) -> None:
         """Of this catalogue, and `more`, such as that of pages."""
         self.language = language
-        codes = {**catalogue(), **(more or {})}
-        self._texts = {code: texts[language] for code, texts in codes.items()}
+        self._more = more or {}
 
     def __call__(self, code: str, /, **values: object) -> str:
         """The text of a code. With `count=1`, the text of `CODE.one`, if there is one."""
         one = f"{code}{_ONE}"
-        chosen = one if values.get("count") == 1 and one in self._texts else code
+        chosen = one if values.get("count") == 1 and one in self else code
         written = {name: self.written(value) for name, value in values.items()}
-        return self._texts[chosen].format(**written)
+        return self._in_all_languages(chosen)[self.language].format(**written)
+
+    def __contains__(self, code: str) -> bool:
+        """Whether there is a text of a code."""
+        return bool(self._in_all_languages(code))
+
+    def _in_all_languages(self, code: str) -> Mapping[Language, str]:
+        return self._more.get(code) or shared_text(code)
 
     def written(self, value: object) -> object:
         """How a value is written within a text: as it is. Pages separate thousands."""
@@ -72,7 +81,7 @@ class Texts:
 
     def or_own(self, code: str, own: str, /, **values: object) -> str:
         """The text of a code; `own` where there is none, such as a word of the platform."""
-        return self(code, **values) if code in self._texts else own
+        return self(code, **values) if code in self else own
 
     def field(self, path: str) -> str:
         """A field of the interface as people call it."""
@@ -95,7 +104,18 @@ class Texts:
 @cache
 def catalogue() -> Catalogue:
     """All texts, by code, then by language."""
-    text = resources.files(__package__ or "").joinpath("texts.toml").read_text("utf-8")
+    return {code: texts for name in (_OTHERS, *_TOPICS) for code, texts in _read(name).items()}
+
+
+def shared_text(code: str) -> Mapping[Language, str]:
+    """The text of a code by language; empty where there is none."""
+    topic = code.partition(".")[0]
+    return _read(topic if topic in _TOPICS else _OTHERS).get(code, {})
+
+
+@cache
+def _read(name: str) -> Catalogue:
+    text = resources.files(__package__ or "").joinpath(f"{name}.toml").read_text("utf-8")
     return cast("Catalogue", tomllib.loads(text))
 
 
@@ -136,4 +156,4 @@ def english() -> Texts:
 
 def everywhere(code: str) -> tuple[str, ...]:
     """A text in each language, such as the names that a sheet can have."""
-    return tuple(catalogue()[code][language] for language in LANGUAGES)
+    return tuple(map(shared_text(code).__getitem__, LANGUAGES))

@@ -50,7 +50,7 @@ def unlike_codes(ours: pd.Series[str], theirs: pd.Series[str]) -> pd.DataFrame:
     """
     of_lines = _split(ours[~ours.isin(theirs)])
     of_customers = _split(theirs[~theirs.isin(ours)])
-    return of_lines.merge(of_customers, on="bare", suffixes=("", "_theirs"), validate="m:m")
+    return of_lines.merge(of_customers, on="bare", suffixes=("", "_theirs"))
 
 
 def other_forms(pairs: pd.DataFrame, others: Pairs, customers: int) -> dict[str, OtherForms]:

@@ -232,7 +232,7 @@ def _pairs(inputs: pd.DataFrame, known: pd.DataFrame) -> tuple[pd.DataFrame, Boo
         )
         has_key[ours["row"]] = True
         # several are ambiguous
-        both = ours.merge(theirs, on="key", suffixes=("", "_known"), validate="m:m")
+        both = ours.merge(theirs, on="key", suffixes=("", "_known"))
         matches.append(
             both.assign(is_certain=both["exact"] == both["exact_known"])[
                 ["row", "known", "is_certain"]

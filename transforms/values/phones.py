@@ -78,7 +78,7 @@ def _with_one_subscriber(left: pd.Series[str], right: pd.Series[str], country: s
     sides = [_parts(side).rename("number").rename_axis("row") for side in (left, right)]
     ours, theirs = (side.reset_index().assign(end=_last_digits(side).array) for side in sides)
     pairs = ours[ours["end"].str.len() == _LAST_DIGITS].merge(
-        theirs, on=["row", "end"], suffixes=("", "_theirs"), validate="m:m"
+        theirs, on=["row", "end"], suffixes=("", "_theirs")
     )
     numbers = zip(pairs["row"], pairs["number"], pairs["number_theirs"], strict=True)
     return [row for row, one, other in numbers if _is_one_subscriber(one, other, country)]
