@@ -166,8 +166,13 @@ def next_steps(result: PushResult, workbook: Path | None) -> list[Step]:
     """What to do next, in the order in which it is done."""
     from orderbridge.pipelines.push.next_steps import ACTIONS, NextSteps
 
-    steps = [] if result.stopped else _lines_to_look_at(result, workbook)
     of_plan = NextSteps.of(result.plan)
+    if not result.stopped:
+        steps = _lines_to_look_at(result, workbook)
+    elif result.actions:
+        steps = []
+    else:  # of an import that reads back what it has sent
+        steps = [of_plan.step("again")]
     says_itself = result.error is not None and bool(result.error.hint)
     for action in ACTIONS:
         if action in result.actions and not (action == "again" and says_itself):

@@ -58,6 +58,7 @@ _WIDTH_MIN: Final = 7
 _WIDTH_MAX: Final = 50
 """Characters of a column; room for the sign of the filter is added."""
 _A4: Final = 9
+_BEGUN: Final = "begun"
 _STATUS_COLUMNS: Final = ("line", "status", "reason", "platform")
 WORKBOOK_OPTIONS: Final = {
     "constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
@@ -101,11 +102,19 @@ def new_workbook(target: Path | BinaryIO, folder: str) -> Iterator[xlsxwriter.Wo
 
 
 def write_result(
-    plan: Plan, inputs: Inputs | None = None, language: Language | None = None
+    plan: Plan,
+    inputs: Inputs | None = None,
+    language: Language | None = None,
+    *,
+    has_ended: bool = True,
 ) -> Path:
     """Writes the workbook and returns its path. One that a person has changed is kept: the new one gets a number.
 
-    `inputs` are those that the plan was made of; None: they are opened. `language` None: that of the last workbook.
+    Args:
+        plan: whose lines it has.
+        inputs: those that the plan was made of; None: they are opened.
+        language: None: that of the last workbook.
+        has_ended: False while an import has still to read back what it has sent.
 
     Raises:
         UsageError: the input or its mapping was changed since it was planned, or a disk error.
@@ -125,11 +134,11 @@ def write_result(
         with new_workbook(made, folder) as workbook:
             _write_sheets(workbook, inputs, outcomes, texts)
         content = made.read_bytes()
-        written = _written(plan.folder)
+        written = _read_mark(plan.folder).sha256
         path = first_free(plan.folder, RESULT_FILE, lambda path: file_sha256(path) == written)
         write_private(path, content)
-        mark = f"{hashlib.sha256(content).hexdigest()} {texts.language}"
-        write_private(plan.folder / IMPORT_MARK, mark.encode())
+        sha256 = hashlib.sha256(content).hexdigest()
+        _write_mark(plan.folder, _Mark(sha256, texts.language, has_ended))
     return path
 
 
@@ -138,19 +147,21 @@ def corrections_sheet_of(plan: Plan) -> str:
     return Texts(_language(plan.folder))("sheet.corrections")
 
 
-def mark_import(plan: Plan) -> None:
+def mark_begun(plan: Plan) -> None:
     """Marks a plan as that of an import, before it is pushed. Raises UsageError."""
-    if not is_import(plan.folder):
-        with disk_errors(plan.folder, f"Free space, then {run_again()}"):
-            write_private(plan.folder / IMPORT_MARK, b"")
+    with disk_errors(plan.folder, f"Free space, then {run_again()}"):
+        _write_mark(plan.folder, _read_mark(plan.folder)._replace(has_ended=False))
 
 
-def lacks_result(folder: Path) -> bool:
-    """Whether an import has begun to send the plan in a folder, and was stopped before it had written its workbook."""
-    try:
-        return (folder / IMPORT_MARK).stat().st_size == 0
-    except OSError:
-        return False
+def mark_ended(plan: Plan) -> None:
+    """Marks that the import of a plan has read back what it has sent. Raises UsageError."""
+    with disk_errors(plan.folder, f"Free space, then {run_again()}"):
+        _write_mark(plan.folder, _read_mark(plan.folder)._replace(has_ended=True))
+
+
+def was_cut_off(folder: Path) -> bool:
+    """Whether an import has begun to send the plan in a folder, and ended before it had read back what it sent."""
+    return is_import(folder) and not _read_mark(folder).has_ended
 
 
 def _check_unchanged(plan: Plan) -> None:
@@ -388,21 +399,37 @@ def write_row(sheet: Any, at: int, cells: Sequence[str], styles: Sequence[Any]) 
             sheet.write_blank(at, column, None, style)  # what is typed there is text too
 
 
-def _written(folder: Path) -> str:
-    """Hash of the workbook that was written there last; empty if there is none."""
-    return _mark(folder)[0]
+class _Mark(NamedTuple):
+    """What is kept beside the workbook of an import.
+
+    Attributes:
+        sha256: of the workbook that was written last; empty if there is none.
+        language: of that; empty if there is none, or version 0.3 wrote it.
+        has_ended: False from when the import began to send until it has read back what it sent.
+    """
+
+    sha256: str
+    language: str
+    has_ended: bool
 
 
 def _language(folder: Path) -> Language:
     """The language of the workbook that was written there last; English if there is none."""
-    written = _mark(folder)[1]
+    written = _read_mark(folder).language
     return next((one for one in LANGUAGES if one == written), "en")
 
 
-def _mark(folder: Path) -> tuple[str, str]:
-    """What was kept of the last workbook: its hash and its language, which version 0.3 did not keep."""
+def _read_mark(folder: Path) -> _Mark:
     try:
-        sha256, _, language = (folder / IMPORT_MARK).read_text("ascii", "replace").partition(" ")
+        text = (folder / IMPORT_MARK).read_text("ascii", "replace")
     except OSError:
-        return "", ""
-    return sha256, language
+        text = ""
+    sha256, _, rest = text.partition(" ")
+    language, _, state = rest.partition(" ")
+    return _Mark(sha256, language, has_ended=bool(sha256) and state != _BEGUN)
+
+
+def _write_mark(folder: Path, mark: _Mark) -> None:
+    """Writes the mark, durably. Raises OSError."""
+    state = [] if mark.has_ended else [_BEGUN]
+    write_private(folder / IMPORT_MARK, " ".join([mark.sha256, mark.language, *state]).encode())

@@ -31,7 +31,12 @@ from orderbridge.pipelines.import_file.mappings import (
     with_later_notations,
 )
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
-from orderbridge.pipelines.import_file.result import lacks_result, mark_import, write_result
+from orderbridge.pipelines.import_file.result import (
+    mark_begun,
+    mark_ended,
+    was_cut_off,
+    write_result,
+)
 from orderbridge.pipelines.imports import Inputs, OtherCurrency, open_inputs
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.ledger.lock import ledger_lock
@@ -207,7 +212,7 @@ class Import:
             if self.steps.ask is nobody:
                 self._keep_for_later()
             raise
-        mark_import(self.plan)
+        mark_begun(self.plan)
         self.steps.on_phase("push")
         self.sent = self.steps.push(self.plan.folder, push_options)
         result = ImportResult(self.plan, self.sent, self.made)
@@ -449,27 +454,39 @@ class Import:
 
     def _verify(self, result: ImportResult) -> None:
         """Writes the result of each line, reads back what was sent, and compares it."""
-        inputs = self.made.inputs if self.made is not None else None
         try:
-            try:
-                if inputs is not None:
-                    keep_records(inputs)
-                result.file = self.workbook = write_result(result.plan, inputs, self.steps.language)
-            except UsageError as error:
-                result.error = error
-            # what somebody else created is not in the list that was read before
-            max_age_h = 0.0 if result.push.lines["unsent", "exists_now"] else math.inf
-            if self._pull(max_age_h):
-                # once more if that went on with a walk that began before the last of them was sent
-                self._pull(math.inf)
-            else:
-                publish_push_log(result.plan.manifest.plan_id, result.push.observed)
-            self.steps.on_phase("verify")
-            result.verification = verify(result.plan.folder)
+            self._write_result(result)
+            self._read_back(result)
+            if result.file is not None:
+                mark_ended(result.plan)
         except BridgeError as error:  # what was sent is in the ledger: the next import verifies it
             result.error = error
         except KeyboardInterrupt:  # the result of the push is shown all the same
             result.push.stopped = True
+
+    def _write_result(self, result: ImportResult) -> None:
+        """Writes the workbook. An error hides nothing of what was sent."""
+        inputs = self.made.inputs if self.made is not None else None
+        try:
+            if inputs is not None:
+                keep_records(inputs)
+            result.file = self.workbook = write_result(
+                result.plan, inputs, self.steps.language, has_ended=False
+            )
+        except UsageError as error:
+            result.error = error
+
+    def _read_back(self, result: ImportResult) -> None:
+        """Reads the list of what was sent, and compares it."""
+        # what somebody else created is not in the list that was read before
+        max_age_h = 0.0 if result.push.lines["unsent", "exists_now"] else math.inf
+        if self._pull(max_age_h):
+            # once more if that went on with a walk that began before the last of them was sent
+            self._pull(math.inf)
+        else:
+            publish_push_log(result.plan.manifest.plan_id, result.push.observed)
+        self.steps.on_phase("verify")
+        result.verification = verify(result.plan.folder)
 
 
 def _with_known_lookups(options: ImportOptions) -> ImportOptions:
@@ -488,7 +505,7 @@ def _with_known_lookups(options: ImportOptions) -> ImportOptions:
 def _unfinished_plan(options: ImportOptions) -> Plan | None:
     """The last plan of this file, mapping and settings, as they are, that was pushed and has not ended.
 
-    It has operations left; or it is the newest one, and its result was not written.
+    It has operations left; or it is the newest one, and what it sent was not read back.
     """
     settings = legacy_settings()
     with Ledger.open(ledger_path(), readonly=True) as ledger:
@@ -499,7 +516,7 @@ def _unfinished_plan(options: ImportOptions) -> Plan | None:
             if (one.kind, one.host) == target
         ]
         newest = ledger.newest_plan(*target)
-    if newest is not None and lacks_result(Path(newest[1])):
+    if newest is not None and was_cut_off(Path(newest[1])):
         begun.append(newest)
     given = [
         os.path.realpath(path) if path is not None else None

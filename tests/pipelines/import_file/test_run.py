@@ -18,9 +18,9 @@ import pytest
 from orderbridge.pipelines.cli.push import lines_of
 from orderbridge.pipelines.cli.status import lines as lines_of_status
 from orderbridge.pipelines.import_file import lists, run
+from orderbridge.pipelines.import_file.asking import nobody
 from orderbridge.pipelines.import_file.examples import examples
 from orderbridge.pipelines.import_file.mappings import keep_mapping
-from orderbridge.pipelines.import_file.run import Import
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import MappedColumn, Mapping
 from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, Plan
@@ -28,6 +28,7 @@ from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA
 from orderbridge.pipelines.pull.model import PullOptions, PullResult
 from orderbridge.pipelines.push import results
 from orderbridge.pipelines.push.model import PushOptions, PushResult
+from orderbridge.pipelines.push.next_steps import NextSteps
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 from orderbridge.pipelines.push.plan_ledger import PlanLedger
 from orderbridge.pipelines.push.results import count_push
@@ -37,7 +38,7 @@ from orderbridge.sandbox.state import State
 from orderbridge.sources.errors import Unreachable, UsageError
 from orderbridge.sources.settings import ledger_path
 from orderbridge.sources.texts import english
-from tests.pipelines.import_file.desk import VARIANTS, Desk
+from tests.pipelines.import_file.desk import CUSTOMERS, VARIANTS, Desk
 from tests.pipelines.push.plans import outcomes, patch, place
 from tests.spreadsheet import spreadsheet_rows
 
@@ -285,7 +286,7 @@ def test_a_failure_after_the_push_hides_no_result_and_the_next_run_verifies(
     file, steps = desk.write(), desk.steps()
 
     def pull(options: PullOptions) -> PullResult:
-        if desk.done[-1:] == ["push"]:
+        if desk.done[-1:] == ["push"] and "failed" not in desk.done:
             desk.done.append("failed")
             raise Unreachable("no answer")
         return steps.pull(options)
@@ -295,9 +296,15 @@ def test_a_failure_after_the_push_hides_no_result_and_the_next_run_verifies(
     assert (failed.exit_code, failed.push.lines) == (4, {("confirmed", "confirmed"): 6})
     assert failed.file is not None
     assert (str(failed.error), whole.exit_code, desk.at.codes()) == ("no answer", 0, CODES)
+    assert (whole.plan.folder, whole.made) == (failed.plan.folder, None), "it goes on"
     with mock.patch.object(run, "verify", side_effect=KeyboardInterrupt):
         stopped = desk.run(file)
     assert (stopped.error, stopped.exit_code) == (None, 130)
+    assert lines_of(stopped.push)[-2:] == [
+        "next: run it again:",
+        f"  {NextSteps.of(stopped.plan).again}",
+    ]
+    assert desk.run(file).plan.folder == stopped.plan.folder, "it goes on"
 
 
 def test_a_workbook_that_the_disk_does_not_take_hides_nothing_of_the_push(desk: Desk) -> None:
@@ -386,21 +393,22 @@ def test_the_passwords_of_a_run_that_was_killed_are_named_by_the_next_one(desk: 
     assert desk.run(desk.at.folder / "clientes.csv").push.earlier_passwords == []
 
 
-def test_an_import_that_was_killed_once_all_was_sent_shows_its_result_the_next_time(
-    desk: Desk,
+@pytest.mark.parametrize("step", ["keep_records", "write_result", "verify"])
+def test_an_import_that_was_killed_once_all_was_sent_ends_the_next_time(
+    desk: Desk, step: str
 ) -> None:
-    file = desk.write()
-    with mock.patch.object(Import, "_verify", side_effect=SystemExit), pytest.raises(SystemExit):
+    file = desk.write(f"{CUSTOMERS}00007;Eva;\n")
+    desk.ask = nobody  # type: ignore[method-assign,assignment]
+    with pytest.raises(UsageError, match="1 line rejected"):  # a workbook shows it
+        desk.run(file, push=PushOptions())
+    with mock.patch.object(run, step, side_effect=SystemExit), pytest.raises(SystemExit):
         desk.run(file)
-    desk.answer = None
     again = desk.run(file, push=PushOptions())
-    assert again.made is None
-    assert (again.push.sent, again.push.lines["confirmed", "confirmed"]) == (
-        0,
-        len(desk.at.codes()),
-    )
-    assert again.file is not None
-    assert again.file.parent == again.plan.folder
+    assert (again.made, again.push.sent) == (None, 0)
+    assert again.push.lines["confirmed", "confirmed"] == len(desk.at.codes())
+    assert again.verification is not None
+    assert again.verification.outcomes["same"] == len(desk.at.codes())
+    assert again.file == again.plan.folder / "result.xlsx"
     assert desk.run(file, push=PushOptions()).plan.folder != again.plan.folder, "it has ended"
 
 
