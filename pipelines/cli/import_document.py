@@ -17,6 +17,7 @@ from orderbridge.pipelines.cli import push as push_command
 from orderbridge.pipelines.cli import verify as verify_command
 from orderbridge.pipelines.cli.process import STOP
 from orderbridge.pipelines.cli.questions import record as question_record
+from orderbridge.sources.command_line import program
 from orderbridge.sources.errors import BridgeError, ExitCode
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ def record(run: Import, result: ImportResult, *, values: bool) -> dict[str, Any]
     verification = result.verification
     ends = not result.push.actions.keys() - {"read"} and result.push.error is None
     state: State = "sent" if ends and not result.push.stopped else "unfinished"
-    steps = push_command.next_steps(result.push, result.file)
     return {
         "kind": result.plan.kind,
         "folder": result.plan.folder,
@@ -48,13 +48,24 @@ def record(run: Import, result: ImportResult, *, values: bool) -> dict[str, Any]
         "exit_code": STOP.exit_code(result.exit_code),
         "state": state,
         "error": _error(error) if error is not None else None,
-        "questions": [question_record(one) for one in _questions_of_plan(result.plan)],
+        "questions": [
+            *_questions(run, values=values),
+            *(question_record(one) for one in _questions_of_plan(result.plan)),
+        ],
         **_file(run, values=values),
         "changes": _changes(run, result.plan, values=values),
         "agreement": None,
         "files": _files(run, result.plan),
-        "next": [*map(_step, steps)],
+        "next": [*map(_step, next_steps(result))],
     }
+
+
+def next_steps(result: ImportResult) -> list[Step]:
+    """What to do next: what the file asks comes first, as its answers may save a correction."""
+    from orderbridge.pipelines.push.next_steps import Step
+
+    asked = [Step("answer_file", f"{program()} questions")] if result.asks else []
+    return [*asked, *push_command.next_steps(result.push, result.file)]
 
 
 def ended_early(run: Import, error: BridgeError | None, *, values: bool) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import click
 from orderbridge.pipelines.cli import plan as plan_command
 from orderbridge.pipelines.cli import push as push_command
 from orderbridge.pipelines.cli import verify as verify_command
-from orderbridge.pipelines.cli.import_document import ended_early, record
+from orderbridge.pipelines.cli.import_document import ended_early, next_steps, record
 from orderbridge.pipelines.cli.import_questions import ask
 from orderbridge.pipelines.cli.options import declared, kind_argument
 from orderbridge.pipelines.cli.process import (
@@ -93,7 +93,7 @@ def command(
             print_result("import", [], ended_early(run, known, values=values), reporter.style)
         raise
     code = STOP.exit_code(result.exit_code)
-    first_step = next(iter(push_command.next_steps(result.push, result.file)), None)
+    first_step = next(iter(next_steps(result)), None)
     first_lines = first_step.lines if first_step is not None else []
     further = [line for line in lines_of(result, english()) if line not in first_lines]
     notify_import(notified, result, further, code, str(first_step or ""))
@@ -180,5 +180,5 @@ def lines_of(result: ImportResult, texts: Texts) -> list[str]:
         *push_command.count_lines(result.push, texts),
         *(verify_command.import_lines(found, texts) if found is not None else []),
         *push_command.file_lines(result.push, result.file, texts),
-        *push_command.next_lines(result.push, result.file, texts),
+        *push_command.end_lines(result.push, next_steps(result), texts),
     ]

@@ -88,7 +88,7 @@ def lines_of(
     return [
         *count_lines(result, texts),
         *file_lines(result, workbook, texts),
-        *next_lines(result, workbook, texts),
+        *end_lines(result, next_steps(result, workbook), texts),
     ]
 
 
@@ -150,14 +150,14 @@ def file_lines(result: PushResult, workbook: Path | None, texts: Texts) -> list[
     return lines
 
 
-def next_lines(result: PushResult, workbook: Path | None, texts: Texts) -> list[str]:
-    """How the push ended, if it ended early, and the next step of each outcome."""
+def end_lines(result: PushResult, steps: Sequence[Step], texts: Texts) -> list[str]:
+    """How the push ended, if it ended early, and the next steps."""
     lines = []
     if result.broke:
         lines.append(texts("end.broke"))
     if result.stopped:
         lines.append(texts("end.stopped"))
-    for step in next_steps(result, workbook):
+    for step in steps:
         lines += step.lines_in(texts)
     return lines
 

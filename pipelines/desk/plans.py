@@ -45,7 +45,7 @@ _PART: Final = "; "
 _FIELD_END: Final = re.compile("[;,] ")
 """What is between the fields of a reason."""
 _JUMPS_SHOWN: Final = 5
-_ON_THE_PAGE: Final = ("again", "wait", "correct", "compare", "answer", "answer_one")
+_ON_THE_PAGE: Final = ("again", "wait", "correct", "compare", "answer", "answer_one", "answer_file")
 """Next steps for which the page has a button or a table."""
 
 Document = Mapping[str, Any]

@@ -118,7 +118,7 @@ class BegunImport(msgspec.Struct, kw_only=True):
         columns: of the file.
         questions: that nobody has answered.
         answers: by the key of the question.
-        has_ended: no line of the file was sent: its columns can still be answered, and nothing waits.
+        has_ended: no line of the file was sent, and it asks nothing: its columns can still be answered.
     """
 
     kind: KindName
@@ -291,14 +291,16 @@ class Interview:
         return {name: value for name, value in given.items() if name in self.begun.columns}
 
     def end(self, *, is_sent: bool) -> None:
-        """Forgets what was asked. Where nothing was sent of the file, its columns can still be answered."""
+        """Forgets what was asked. Where nothing was sent of the file, what is open and its columns can be answered."""
         if is_sent:
             for other in _other_readings(self.begun):
                 other.forget()
             self.begun.forget()
+            self.open = {}
             return
         self.begun.answers = {}
-        self.begun.has_ended = True
+        self.begun.questions = tuple(self.open.values())
+        self.begun.has_ended = not self.open
         self.begun.keep()
 
     def keep(self) -> None:

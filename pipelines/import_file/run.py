@@ -134,6 +134,7 @@ class ImportResult:
         made: the plan, if this run made it; None if it continued one.
         file: the workbook with the result of each line.
         error: why nothing could be verified, or no workbook written, after the push.
+        asks: the file has open questions, which reject its lines: nothing was sent.
     """
 
     plan: Plan
@@ -142,6 +143,7 @@ class ImportResult:
     verification: VerifyResult | None = None
     file: Path | None = None
     error: BridgeError | None = None
+    asks: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -219,6 +221,7 @@ class Import:
         if self.interview is not None:
             has_requests = bool(self.plan.manifest.operations)
             self.interview.end(is_sent=has_requests or self.steps.ask is not nobody)
+            result.asks = bool(self.interview.open)
         if not self.sent.stopped and self.sent.error is None:
             self._verify(result)
         return result

@@ -69,7 +69,8 @@ MADE = {
     "found": {*SEVERITIES},
     "noun": {*KINDS, "lines", "columns", "rows", "requests", "messages", "differences", "suspicious"},
     "step": {
-        "next", "wait", "again", "resend", "plan_again", "answer", "answer_one", "codes", "texts", "compare", "held",
+        "next", "wait", "again", "resend", "plan_again", "answer", "answer_one", "answer_file",
+        "codes", "texts", "compare", "held",
         "blocked", "look_up", "look_up_from", "send",
         *(f"{one}.{which}" for one in ("correct", "correct_results") for which in WHICH),
     },

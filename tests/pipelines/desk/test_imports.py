@@ -547,6 +547,16 @@ def test_a_new_column_of_a_file_with_nothing_else_to_send_can_be_answered(
     assert "Send one line" in seen_at_its_end(desk, path)
 
 
+def test_a_unit_that_rejects_all_lines_is_asked_about(desk: Browser, project: Bridge) -> None:
+    content = b"productId;variantId;Peso\r\n1;1001;1,5 kg\r\n1;1002;2 kg\r\n"
+    path = drop(desk, content, "articulos.csv", "variants")
+    page = seen_at_its_end(desk, path)
+    assert "nothing to send" in page
+    (question,) = set(re.findall(r'name="(answer:import:[^"]+/unit/Peso)"', page))
+    assert desk.post(f"{path}/answers", **{question: "yes"}).status_code == 303
+    assert "Send 2 lines" in seen_at_its_end(desk, path)
+
+
 def test_a_second_file_has_the_ids(desk: Browser, project: Bridge) -> None:
     articles = "Artículo;Precio\r\n00038;19,99\r\n00039;7,50\r\n".encode()
     ids = b"productId;variantId;sku\r\n1;1001;00038\r\n1;1002;00039\r\n"

@@ -17,6 +17,7 @@ import pytest
 
 from orderbridge.pipelines.cli import import_file as command
 from orderbridge.pipelines.cli.console import Reporter
+from orderbridge.pipelines.cli.import_document import next_steps, record
 from orderbridge.pipelines.import_file.asking import (
     BegunImport,
     FileQuestion,
@@ -31,7 +32,7 @@ from orderbridge.pipelines.import_file.mappings import (
     keep_mapping,
     new_mapping,
 )
-from orderbridge.pipelines.import_file.run import ImportOptions, import_file
+from orderbridge.pipelines.import_file.run import Import, ImportOptions, import_file
 from orderbridge.pipelines.imports.open import open_input_table
 from orderbridge.pipelines.mapping import MappedColumn, Mapping, load, propose, sample
 from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
@@ -399,6 +400,35 @@ def test_what_is_answered_after_the_columns_were_kept_counts_too(desk: Desk) -> 
     sent = [desk.at.platform.state.variants[1, n].fields for n in (1001, 1002)]
     assert [one["priceIsTaxExempt"] for one in sent] == [True, False]
     assert sent[0]["weight"] == 1.5
+    assert [*begun_imports()] == [], "nothing is asked any more"
+
+
+def test_what_rejects_all_lines_stays_a_question(desk: Desk) -> None:
+    text = "productId;variantId;sku;Peso;Exento IVA\n1;1001;A1;1,5 kg;x\n1;1002;A2;2 kg;\n"
+    options = ImportOptions(kind="variants", file=desk.write(text, "articulos.csv"), push=YES)
+    on_a_page = replace(desk.steps(), ask=nobody)
+    for _ in range(2):
+        run = Import(options, on_a_page)
+        rejected = run.run()
+        assert (rejected.exit_code, rejected.push.sent) == (5, 0)
+        (begun,) = begun_imports()
+        assert ({one.key for one in begun.questions}, begun.has_ended) == (
+            {"mark/Exento IVA", "unit/Peso"},
+            False,
+        )
+        assert {one["id"] for one in record(run, rejected, values=True)["questions"]} == {
+            begun.question(one.key) for one in begun.questions
+        }
+        step = next_steps(rejected)[0]
+        assert (step.code, step.command) == ("answer_file", "orderbridge questions")
+    for key, value in (("mark/Exento IVA", "no"), ("unit/Peso", "yes")):
+        given = [GivenAnswer(question=begun.question(key), value=value)]
+        answer_questions(given, Given(by="ana", at=datetime.now(UTC)))
+    run = Import(options, on_a_page)
+    sent = run.run()
+    assert (sent.exit_code, sent.push.lines["confirmed", "confirmed"]) == (5, 1)
+    assert desk.at.platform.state.variants[1, 1002].fields["weight"] == 2
+    assert record(run, sent, values=True)["questions"] == []
     assert [*begun_imports()] == [], "nothing is asked any more"
 
 
