@@ -23,8 +23,16 @@ _WITH_VALUE: Final = (
     "--out",
     "--report",
     "--port",
+    "--csv",
+    "--max-age",
+    "--rate",
+    "--settle",
+    "--until",
+    "--who",
 )
 """Options with a value, of those that are left out or replaced here."""
+_COMMAND: Final = re.compile(rf"\b(?:{PROGRAM}|git|kill|make|mkdir|mv) [\w-]")
+"""A command in a hint."""
 _typed: list[str] = []
 _commands: list[str] = []
 
@@ -33,6 +41,11 @@ def keep_typed(arguments: Sequence[str], commands: Collection[str] = ()) -> None
     """Keeps the arguments of this process, and the names of all commands; the entry point calls it."""
     _typed[:] = arguments
     _commands[:] = commands
+
+
+def typed_words() -> Sequence[str]:
+    """The arguments of this process, as they were typed."""
+    return tuple(_typed)
 
 
 def program() -> str:
@@ -72,6 +85,28 @@ def typed_command(*added: str, without: str = "") -> str:
 def run_again() -> str:
     """Says to run the command that was typed once more; inside a sentence."""
     return f"run it again: {typed_command()}" if _typed else "run the same command again"
+
+
+def typed_with(wrong: str, right: str) -> str:
+    """The command that was typed, with a word in place of a wrong one; of an option the value stays."""
+    words = []
+    for word in _without(_typed, _LEFT_OUT):
+        name, equals, value = word.partition("=")
+        is_option = wrong.startswith("-") and name == wrong
+        if is_option:
+            words.append(f"{right}{equals}{value}")
+        else:
+            words.append(right if word == wrong else word)
+    return shlex.join([PROGRAM, *words])
+
+
+def ending_with_command(hint: str) -> str:
+    """A hint, which ends with the command that was typed where it has none of its own."""
+    if not _typed or _COMMAND.search(hint):
+        return hint
+    if not hint.endswith("."):
+        return f"{hint}\n  Then {run_again()}" if hint else f"Correct it, then {run_again()}"
+    return f"{hint.removesuffix('.')}, then {run_again()}"
 
 
 def _without(words: Sequence[str], options: Collection[str]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from orderbridge.pipelines.cli.answer import person
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import LOG, STOP, start
 from orderbridge.pipelines.cli.terminal import print_result
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.transforms.rules import Severity
 
@@ -58,7 +59,7 @@ def command(
         if subjects or why or withdraw:
             raise UsageError(
                 "no RULE is named",
-                "Name the entity and the rule of the finding: orders.form_changed.",
+                "Name the entity and the rule of the finding, such as: orderbridge accept orders.form_changed",
             )
         _print(read_acceptances(path))
         return
@@ -120,7 +121,10 @@ def _acceptances(
     now = datetime.now(UTC).replace(microsecond=0)
     last_day = until.date() if until is not None else None
     if last_day is not None and last_day < now.date():
-        raise UsageError(f"--until {last_day} is past", "Name the last day on which it holds.")
+        raise UsageError(
+            f"--until {last_day} is past",
+            f"Name the last day on which it holds, such as: {typed_command('--until', str(now.date()))}",
+        )
     try:
         return [
             Acceptance(rule, who, now, why, subject, severity=severity, up_to=up_to, until=last_day)

@@ -16,6 +16,7 @@ from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import LOG, STOP, start
 from orderbridge.pipelines.cli.questions import shown
 from orderbridge.pipelines.cli.terminal import escape, print_lines, print_result
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.words import number
 
@@ -64,7 +65,10 @@ def _given(who: str | None, at: datetime, until: datetime | None, up_to: int | N
     from orderbridge.pipelines.questions.model import Given
 
     if until is not None and until.date() < at.date():
-        raise UsageError(f"--until {until.date()} is past", "Name the last day on which it holds.")
+        raise UsageError(
+            f"--until {until.date()} is past",
+            f"Name the last day on which it holds, such as: {typed_command('--until', str(at.date()))}",
+        )
     return Given(
         by=person(who), at=at, until=until.date() if until is not None else None, up_to=up_to
     )
@@ -167,4 +171,6 @@ def person(who: str | None) -> str:
     try:
         return who or getpass.getuser()
     except (KeyError, OSError):
-        raise UsageError("this user has no name", "Name who decides: --who NAME.") from None
+        raise UsageError(
+            "this user has no name", f"Name who decides: {typed_command('--who', 'NAME')}"
+        ) from None

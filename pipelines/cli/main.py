@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import os
 import signal
 import sys
@@ -16,10 +15,10 @@ from typing import Final
 import click
 
 from orderbridge.pipelines.cli.process import KEPT, STOP, exit_process, open_streams, print_error
-from orderbridge.pipelines.cli.terminal import escape
+from orderbridge.pipelines.cli.usage_errors import usage_error
 from orderbridge.pipelines.warehouse.failure import describe_error, was_published
 from orderbridge.sources import __version__
-from orderbridge.sources.command_line import keep_typed
+from orderbridge.sources.command_line import ending_with_command, keep_typed
 from orderbridge.sources.disk import disk_errors
 from orderbridge.sources.errors import BridgeError, ExitCode, UsageError, bug_report
 
@@ -147,13 +146,11 @@ def _invoke() -> int:
         return orderbridge.invoke(context) or ExitCode.DONE
 
 
-def _explained(error: click.ClickException) -> click.ClickException:
-    """The error, with the place of `--project` where that follows a command."""
-    if isinstance(error, click.NoSuchOption) and error.option_name == "--project":
-        command = error.ctx.info_name if error.ctx is not None else "…"
-        words = f"--project goes before the command: orderbridge --project DIR {command}"
-        return click.UsageError(words, error.ctx)
-    return error
+def _print_failure(code: int, message: str, hint: str) -> None:
+    """Prints why a command failed, then what is next; a program that reads JSON has the command itself."""
+    if STOP.style != "json" and code == ExitCode.USAGE:
+        hint = ending_with_command(hint)
+    print_error(code, f"{message}\n  {hint}" if hint else message, "orderbridge: ")
 
 
 def _stopped(error: BaseException) -> int:
@@ -173,20 +170,14 @@ def main() -> None:
         code = error.exit_code
     except click.ClickException as error:
         code = ExitCode.USAGE
-        error = _explained(error)
-        if STOP.style == "json":
-            print_error(code, error.format_message())
-        else:
-            usage = io.StringIO()
-            error.show(usage)
-            sys.stderr.write(escape(usage.getvalue(), keep="\n\t"))
+        print_error(code, str(usage_error(error)), "orderbridge: ")
     except (KeyboardInterrupt, click.Abort) as error:
         code = _stopped(error)
     except BrokenPipeError:
         code = 128 + signal.SIGPIPE
     except BridgeError as error:
         code = STOP.exit_code(error.exit_code)
-        print_error(code, str(error), "orderbridge: ")
+        _print_failure(code, error.message, error.hint)
     except Exception as error:  # the last resort
         code, message, hint = describe_error(error)
         if STOP.signal:
@@ -195,5 +186,5 @@ def main() -> None:
         elif code == ExitCode.BUG:
             print_error(code, bug_report(error))
         else:
-            print_error(code, f"{message}\n  {hint}", "orderbridge: ")
+            _print_failure(code, message, hint)
     exit_process(code)

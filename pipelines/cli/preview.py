@@ -22,6 +22,7 @@ import click
 from orderbridge.pipelines.cli.options import declared
 from orderbridge.pipelines.cli.process import STOP
 from orderbridge.pipelines.cli.terminal import escape, print_lines, print_result
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.disk import disk_errors, replace_file
 from orderbridge.sources.errors import ExitCode, UsageError
 from orderbridge.sources.kinds import PASSWORD_NAME
@@ -271,7 +272,9 @@ def _target(target: Path | None, source: Path, table: SourceTable) -> Iterator[T
             if target.is_dir()
             else "a device or a pipe"
         )
-        raise UsageError(f"--csv is {what}", "Choose another file.")
+        raise UsageError(
+            f"--csv is {what}", f"Choose another file: {typed_command('--csv', 'clean.csv')}"
+        )
     from orderbridge.pipelines.cli.console import Reporter
     from orderbridge.sources.settings import own_path
 

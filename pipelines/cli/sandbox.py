@@ -43,7 +43,8 @@ def command(
         rates = {name: float(rate) for name, rate in faults.items()}
     except ValueError:
         raise UsageError(
-            "the rate of a fault is a number from 0 to 1", "Example: --fault error_503=0.05"
+            "the rate of a fault is a number from 0 to 1",
+            "Such as: orderbridge sandbox --fault error_503=0.05",
         ) from None
     try:
         config = SandboxConfig(faults=rates, readings=readings, **options)  # type: ignore[arg-type] # checked by click

@@ -264,7 +264,7 @@ class Import:
                 if getattr(options, name):
                     raise UsageError(
                         f"--{name} does not count with --mapping",
-                        f"Set {name} under [file] in the mapping.",
+                        f"Set {name} under [file] in the mapping, then: {typed_command(without=f'--{name}')}",
                     )
             return
         self.options = options = _with_known_lookups(options)

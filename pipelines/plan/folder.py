@@ -19,6 +19,7 @@ from typing import Final
 from filelock import lock_descriptor
 
 from orderbridge.pipelines.plan.model import REJECTS_FILE
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import disk_errors, exclude_from_git, sync
 from orderbridge.sources.errors import UsageError
 
@@ -76,7 +77,7 @@ def plan_disk_errors(folder: Path) -> AbstractContextManager[None]:
     """Turns errors of the disk into UsageError, while a plan is written in this folder."""
     return disk_errors(
         f"no plan can be written in {folder}",
-        "Nothing was left there. Free space or name another folder with --out, then run again.",
+        f"Nothing was left there. Free space or name another folder with --out, then {run_again()}",
         "Nothing was left there. Name a folder with --out whose parent exists and is writable.",
     )
 

@@ -497,7 +497,7 @@ def password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
         if options.passwords is not None:
             raise UsageError(
                 f"--passwords would generate passwords, but the column {inputs.password_column!r} contains them",
-                "Omit --passwords, or ignore the column in the mapping.",
+                f"Ignore the column in the mapping, or omit --passwords: {typed_command(without='--passwords')}",
             )
         return "input"
     make = options.passwords or inputs.mapping.generate_passwords

@@ -160,8 +160,8 @@ def _worst(errors: Sequence[BridgeError]) -> BridgeError:
     others = {error.family: error for error in reversed(errors) if isinstance(error, HttpError)}
     if isinstance(worst, HttpError):
         others.pop(worst.family, None)
-    further = [f"{error.message}: {error.hint}" for error in others.values()]
-    worst.hint = "\n  ".join([worst.hint, *further])
+    further = [": ".join(filter(None, (error.message, error.hint))) for error in others.values()]
+    worst.hint = "\n  ".join(filter(None, [worst.hint, *further]))
     return worst
 
 

@@ -21,6 +21,7 @@ from orderbridge.pipelines.warehouse.build import warehouse_errors
 from orderbridge.pipelines.warehouse.raw.field_kinds import declared_kinds
 from orderbridge.pipelines.warehouse.run import WarehouseRun
 from orderbridge.pipelines.warehouse.source import check_source, read_source, source_run
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.contract import LISTS, ORDER, UNDOCUMENTED
 from orderbridge.sources.errors import BridgeError, Stopped, Unreachable, UsageError
 from orderbridge.sources.extract.result import Progress, no_progress
@@ -131,11 +132,12 @@ def _tail(options: PullOptions, names: Sequence[str], targets: Targets) -> Order
     if options.tail and ORDER.name not in names:
         raise UsageError(
             "--tail reads orders, which are not among the lists",
-            "Leave --tail out, or add orders, and the settings of the v1 API.",
+            f"Add orders, and the settings of the v1 API, or leave --tail out: {typed_command(without='--tail')}",
         )
     if options.tail and options.require_complete:
         raise UsageError(
-            "--tail excludes --require-complete: a tail is never complete", "Leave one of them out."
+            "--tail excludes --require-complete: a tail is never complete",
+            f"Leave one of them out: {typed_command(without='--require-complete')}",
         )
     if ORDER.name not in names or targets.public_v1 is None:
         return None

@@ -11,6 +11,7 @@ import msgspec
 from orderbridge.pipelines.ledger.model import LedgerRow, UpdatedField
 from orderbridge.pipelines.plan.model import PlannedOperation
 from orderbridge.pipelines.warehouse.answers.reviews import Review
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.kinds import additive_fields
@@ -24,7 +25,8 @@ def check_settle_s(settle_s: float | None, legacy: LegacySettings) -> None:
     """Refuses a short settle time for production. Raises UsageError."""
     if settle_s is not None and settle_s < SETTLE_S and legacy.environment != "sandbox":
         raise UsageError(
-            f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that."
+            f"--settle is less than {SETTLE_S / 60:.0f} minutes",
+            f"Only a sandbox allows that: {typed_command(without='--settle')}",
         )
 
 

@@ -51,6 +51,7 @@ from orderbridge.pipelines.push.send import (
     recover,
 )
 from orderbridge.pipelines.warehouse.answers.reviews import read_reviews
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.errors import AccessError, PlatformError, Stopped, UsageError
 from orderbridge.sources.http.client import Client
 from orderbridge.sources.kinds import KINDS, additive_fields, increment_fields
@@ -88,7 +89,9 @@ def push(
     hooks, dependencies = hooks or PushHooks(), dependencies or PushDependencies()
     if options.rate is not None and not options.rate >= RATE_MIN:
         message = f"--rate {options.rate:g} is less than one request in {1 / RATE_MIN:.0f} seconds"
-        raise UsageError(message, f"Give {RATE_MIN:.4f} or more.")
+        raise UsageError(
+            message, f"Give that or more: {typed_command('--rate', f'{RATE_MIN:.4f}')}"
+        )
     plan, legacy, public_v1 = checks.open_plan(folder)
     check_before_writes(plan.folder)
     check_settle_s(options.settle_s, legacy)

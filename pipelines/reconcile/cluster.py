@@ -22,6 +22,7 @@ from uuid import uuid4
 
 from orderbridge.pipelines.reconcile.parts import Mapper
 from orderbridge.pipelines.warehouse.extras import install_command
+from orderbridge.sources.command_line import run_again
 from orderbridge.sources.disk import create_private
 from orderbridge.sources.errors import UsageError
 
@@ -134,12 +135,12 @@ class Cluster:
             except (KilledWorker, MemoryError):
                 raise UsageError(
                     "workers of the cluster died repeatedly, mostly because their memory did not suffice",
-                    f"Give each worker more memory (dask worker --memory-limit), then run again. {_UNTOUCHED}",
+                    f"{_UNTOUCHED} Give each worker more memory (dask worker --memory-limit), then {run_again()}",
                 ) from None
             except (CommClosedError, CancelledError, TimeoutError) as error:
                 raise UsageError(
                     f"the connection to the scheduler at {self.address} is lost ({type(error).__name__})",
-                    f"Check the cluster, then run again. {_UNTOUCHED}",
+                    f"{_UNTOUCHED} Check the cluster, then {run_again()}",
                 ) from None
 
     def _result(self, client: Client, path: Path, future: Future[Path]) -> Any:  # noqa: ANN401 any result

@@ -14,7 +14,7 @@ from orderbridge.pipelines.pull.model import PullResult
 from orderbridge.pipelines.pull.refused_keys import replace_key
 from orderbridge.pipelines.reconcile.reconcile import ReconcileResult
 from orderbridge.pipelines.warehouse.failure import describe_error
-from orderbridge.sources.command_line import complete
+from orderbridge.sources.command_line import complete, ending_with_command
 from orderbridge.sources.errors import (
     AccessError,
     BridgeError,
@@ -24,6 +24,7 @@ from orderbridge.sources.errors import (
     LockedError,
     Stopped,
     Unreachable,
+    UsageError,
 )
 from orderbridge.sources.words import listed, number
 
@@ -116,6 +117,8 @@ def todo_about(error: Exception) -> str:
         return "orderbridge status"
     if isinstance(error, CoverageError):
         return _QUESTIONS
+    if isinstance(error, UsageError):
+        return _todo_of_hint(ending_with_command(error.hint))
     return _todo_of_hint(error.hint) if isinstance(error, BridgeError) else ""
 
 

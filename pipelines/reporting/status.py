@@ -27,6 +27,7 @@ from orderbridge.pipelines.warehouse.lock import lock_holder
 from orderbridge.pipelines.warehouse.ops import LastRead, last_reads
 from orderbridge.pipelines.warehouse.raw.schema_changes import SchemaChange, schema_changes
 from orderbridge.pipelines.warehouse.sql import read_rows
+from orderbridge.sources.command_line import typed_command
 from orderbridge.sources.contract import LISTS
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.kinds import KINDS, KindName, additive_fields
@@ -117,7 +118,9 @@ def read_status(
         UsageError: there is no warehouse, no note of a failure, no run, no open plan and none that can go.
     """
     if max_age_h is not None and math.isnan(max_age_h):
-        raise UsageError("--max-age is not a number of hours", "Example: --max-age 26")
+        raise UsageError(
+            "--max-age is not a number of hours", f"Give one: {typed_command('--max-age', '26')}"
+        )
     path = warehouse_path()
     status = Status(str(path), max_age_h=max_age_h)
     _read_plans(status)

@@ -126,7 +126,7 @@ def _check_names(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     if shadows := ", ".join(_shadows(connection)):
         raise UsageError(
             f"{file} has views or functions with names that orderbridge uses: {shadows}",
-            "Rename or drop them, then run again. Those of your own are safe in a schema of your own.",
+            f"Those of your own are safe in a schema of your own. Rename or drop them, then {run_again()}",
         )
 
 
@@ -253,7 +253,7 @@ class Build:
         if _wal(self.path).exists():
             raise UsageError(
                 f"{_wal(self.path).name} exists: another program writes to the warehouse, or was interrupted",
-                "Open the file once in DuckDB for writing, run CHECKPOINT, close it; then run again.",
+                f"Open the file once in DuckDB for writing, run CHECKPOINT, close it, then {run_again()}",
             )
 
     def start(self) -> None:

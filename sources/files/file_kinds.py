@@ -11,6 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
+from orderbridge.sources.command_line import typed_with, typed_words
 from orderbridge.sources.errors import UsageError
 
 _TABLE: Final = "Export the table as CSV or .xlsx."
@@ -96,6 +97,8 @@ def open_file(path: Path) -> Iterator[InputFile]:
             )
         ):
             hint = f"Did you mean {near[0]}?"
+            if str(path) in typed_words():
+                hint = f"Did you mean: {typed_with(str(path), str(path.with_name(near[0])))}"
         raise UsageError(f"{path.name} cannot be read: {error.strerror}", hint) from None
 
 

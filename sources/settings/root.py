@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import struct
 import sys
 import tomllib
@@ -60,7 +61,8 @@ def _found_root() -> Path:
         if not root.is_dir():
             raise UsageError(
                 f"there is no folder {root}",
-                "--project and DLT_PROJECT_DIR name the folder with `.dlt`.",
+                "--project and DLT_PROJECT_DIR name the folder with `.dlt`. To make one: "
+                f"mkdir {shlex.quote(str(root))}",
             )
         return root
     here = Path.cwd()

@@ -24,7 +24,7 @@ from orderbridge.pipelines.pull.model import PullOptions
 from orderbridge.pipelines.pull.pull import pull
 from orderbridge.pipelines.warehouse.raw import merge
 from orderbridge.sources.contract import records_of
-from orderbridge.sources.errors import AccessError, CoverageError, UsageError
+from orderbridge.sources.errors import AccessError, ContractBroken, CoverageError, UsageError
 from orderbridge.sources.extract.result import ListResult
 from orderbridge.sources.extract.walk import walk
 from tests.pipelines.bridge import SMALL, Bridge, bridge
@@ -463,3 +463,12 @@ def test_readings_are_observed_and_orders_are_read_once_a_setting_names_their_ke
             ("promotions_data", "object_by_id"), ("customers_end", "assumed: status 404"),
             ("legacy_first_page", "customers: 0"), ("adjustment_types", "NONE"), ("order_key", "uuid"),
         }  # fmt: skip
+
+
+def test_errors_of_two_apis_without_hints_leave_no_empty_lines() -> None:
+    legacy = ContractBroken("broken", family="legacy", verb="GET", path="/customers")
+    other = ContractBroken("odd", "Ask.", family="public_v1", verb="GET", path="/prices/lists")
+    assert publishing._worst([legacy, other]).hint == "public_v1 GET /prices/lists: odd: Ask."
+    silent = ContractBroken("broken", family="legacy", verb="GET", path="/customers")
+    first = ContractBroken("odd", family="public_v1", verb="GET", path="/prices/lists")
+    assert publishing._worst([first, silent]).hint == "legacy GET /customers: broken"

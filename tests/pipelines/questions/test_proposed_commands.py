@@ -158,7 +158,7 @@ NEEDS = {
     "sandbox --write-settings": "existing settings are not replaced",
 }
 """What a command of a message lacks in a project that did not bring about its message."""
-WAITS = ("desk", "demo --desk")
+WAITS = ("desk", "demo --desk", "sandbox --fault error_503=0.05")
 """Commands that end when a person ends them."""
 
 
