@@ -2,7 +2,8 @@
 
 In: the columns of a file and their first cells. Out: the proposal of `mapping.propose`, without price lists that are
 not among those known from the platform (they may be codes of the ERP), and with all prices of a file that numbers
-several, such as `Tarifa 1` and `Tarifa 2`: which of them the platform shows is a decision.
+several, such as `Tarifa 1` and `Tarifa 2`: which of them the platform shows is a decision. Price lists and columns
+without a name that have no values are left out, and nobody is asked: with values they are new columns of a later file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from orderbridge.pipelines.mapping import Mapping as ColumnMapping
 from orderbridge.pipelines.mapping import normalize, propose
 from orderbridge.pipelines.plan.current_state import known_price_lists
 from orderbridge.sources.errors import UsageError
+from orderbridge.sources.files.column_names import is_without_name
 
 _PRICE: Final = "price"
 _PRICE_LIST: Final = "priceListId"
@@ -28,6 +30,7 @@ def propose_columns(
 ) -> ColumnMapping:
     """The proposal for an import, where several columns may match one field."""
     proposed = propose(columns, kind, conflicts="leave", samples=samples)
+    proposed = _without_empty_columns(proposed, samples)
     return _with_all_prices(_with_known_price_lists(proposed, samples), samples)
 
 
@@ -39,6 +42,40 @@ def check_unchecked(asked: ColumnMapping, answers: Mapping[str, str]) -> None:
                 f"{name!r} may be {_PRICE_LIST}, and its values are not known as price lists of the platform",
                 "If they are its ids, or to ignore the column: orderbridge questions",
             )
+
+
+def is_empty(cells: Sequence[str]) -> bool:
+    """Whether a column has no values among these cells."""
+    return not any(map(str.strip, cells))
+
+
+def _without_empty_columns(
+    proposed: ColumnMapping, samples: Mapping[str, Sequence[str]]
+) -> ColumnMapping:
+    """The proposal without price lists that have no values, which may be codes of the ERP, and such unnamed columns."""
+    if not any(samples.values()):
+        return proposed  # names alone, of which nothing is kept
+    empty = [name for name in samples if is_empty(samples[name])]
+    contested = proposed.contested.get(_PRICE_LIST, ())
+    left_out = {name for name in empty if name in contested or is_without_name(name)}
+    for name in empty:
+        column = proposed.columns.get(name)
+        if column is not None and column.field == _PRICE_LIST and not _is_by_name(name):
+            left_out.add(name)
+    return replace(
+        proposed,
+        columns={name: one for name, one in proposed.columns.items() if name not in left_out},
+        unknown=tuple(name for name in proposed.unknown if name not in left_out),
+        contested={
+            path: names for path, names in proposed.contested.items() if left_out.isdisjoint(names)
+        },
+        left_out=_in_order(samples, [*left_out]),
+    )
+
+
+def _is_by_name(column: str) -> bool:
+    """Whether a column is named as price lists are in the interface."""
+    return normalize(column) == normalize(_PRICE_LIST)
 
 
 def _with_known_price_lists(
@@ -65,7 +102,7 @@ def _unknown_price_lists(columns: Mapping[str, Sequence[str]]) -> list[str]:
     doubtful = {
         name: cells
         for name, cells in columns.items()
-        if normalize(name) != normalize(_PRICE_LIST) and any(map(str.strip, cells))
+        if not _is_by_name(name) and not is_empty(cells)
     }
     if not doubtful:
         return []
@@ -96,7 +133,7 @@ def _with_all_prices(
 def _is_other(name: str, stem: str, cells: Sequence[str]) -> bool:
     """Whether a column is another one of several that are numbered, with cells."""
     numbered = _NUMBERED.fullmatch(normalize(name))
-    return numbered is not None and numbered[1] == stem and any(cell.strip() for cell in cells)
+    return numbered is not None and numbered[1] == stem and not is_empty(cells)
 
 
 def _in_order(columns: Mapping[str, object], names: Sequence[str]) -> tuple[str, ...]:

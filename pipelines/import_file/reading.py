@@ -27,7 +27,7 @@ from orderbridge.pipelines.import_file.mappings import (
     with_answers,
     with_kept_columns,
 )
-from orderbridge.pipelines.import_file.proposal import propose_columns
+from orderbridge.pipelines.import_file.proposal import is_empty, propose_columns
 from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
 from orderbridge.pipelines.imports.lines import LineBatch
 from orderbridge.pipelines.imports.model import OtherCurrency
@@ -143,7 +143,8 @@ def read_columns(
     if kept is not None and mapping_file is None and interview.is_read_anew(kept):
         path = None
         kept = None
-    cells = sample(table)
+    sampled = sample(table)
+    cells = {name: sampled[name] for name in own_columns(table)}
     if kept is not None:
         mapping = with_answers(kept, interview.columns)
     else:
@@ -153,16 +154,22 @@ def read_columns(
     return FileReading(
         import_id=interview.begun.id,
         mapping=path,
-        columns=_columns(table, mapping, cells, interview, _new_columns(table, mapping, path)),
+        columns=_columns(table, mapping, cells, interview, _new_columns(cells, mapping, path)),
         fields=_fields(mapping),
     )
 
 
-def _new_columns(table: SourceTable, mapping: ColumnMapping, path: Path | None) -> set[str]:
-    """The columns that a mapping kept by an import does not name; those that a person's own leaves out are known."""
+def _new_columns(
+    cells: Mapping[str, Sequence[str]], mapping: ColumnMapping, path: Path | None
+) -> set[str]:
+    """The columns with values that a mapping kept by an import does not name.
+
+    Those that a person's own leaves out are known.
+    """
     if path is None or not is_kept(path) or mapping.ignores_others:
         return set()
-    return {*own_columns(table)} - {*mapping.columns, *mapping.used_columns}
+    filled = {name for name, texts in cells.items() if not is_empty(texts)}
+    return filled - {*mapping.columns, *mapping.used_columns}
 
 
 def _columns(

@@ -24,6 +24,7 @@ from orderbridge.pipelines.mapping.field_paths import all_paths, root_of, sugges
 from orderbridge.sources.disk import file_version
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import ReadOptions, SourceTable, open_table
+from orderbridge.sources.files.column_names import is_without_name
 from orderbridge.sources.files.formulas import UnescapedTable
 from orderbridge.sources.inputs import paths, required, violations
 from orderbridge.sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
@@ -72,7 +73,7 @@ def open_inputs(
     sources = _sources_for_login(of_columns, login_mode) if KINDS[kind].has_login else of_columns
     notes = [
         *_notes_on_reading(table, of_columns, meanings),
-        *_notes_on_columns(file, table, mapping, unmapped),
+        *_notes_on_columns(file, table, mapping, _without_empty(table, unmapped)),
     ]
     if len(sources) < len(of_columns):
         notes.append(
@@ -83,6 +84,18 @@ def open_inputs(
     return Inputs(
         file, table, Bindings(mapping, sources, open_lookups(mapping, sources), login_mode), notes
     )
+
+
+def _without_empty(table: SourceTable, columns: Sequence[str]) -> Sequence[str]:
+    """The columns but for those that have neither a name nor values in the first rows."""
+    if not any(map(is_without_name, columns)):
+        return columns
+    cells = sample(table)
+    return [
+        name
+        for name in columns
+        if not is_without_name(name) or any(cell.strip() for cell in cells[name])
+    ]
 
 
 def _sources_for_login(sources: list[Source], login_mode: LoginMode | None) -> list[Source]:
@@ -249,7 +262,7 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
         )
     is_update = KINDS[mapping.kind].is_update
     left_out = {name for name, path in mapping.doubtful.items() if is_update or path != ERP_CODE}
-    known = {*mapping.columns, *mapping.used_columns, *left_out}
+    known = {*mapping.columns, *mapping.used_columns, *left_out, *mapping.left_out}
     unmapped = [name for name in columns if name not in known]
     if unmapped and (mapping.strict or mapping.path is None):
         raise _unmapped_columns(file, unmapped, mapping)

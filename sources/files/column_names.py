@@ -5,6 +5,7 @@ In: the cells of the header. Out: names.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from typing import Final
@@ -14,6 +15,8 @@ from orderbridge.sources.files.cell_types import unmarked
 from orderbridge.sources.files.model import MAX_COLUMNS
 
 MAX_ACRONYM: Final = 4
+_NO_NAME: Final = "column"
+_NUMBERED: Final = re.compile(rf"{_NO_NAME}_[0-9]+")
 
 
 def column_name(text: str) -> str:
@@ -36,11 +39,16 @@ def numbered_names(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         seen[name] += 1
         column = name
         if not name or seen[name] > 1:
-            column = _free_name(name or "column", seen[name] if name else position, taken)
+            column = _free_name(name or _NO_NAME, seen[name] if name else position, taken)
             taken.add(column)
             renamed.append(column)
         columns.append(column)
     return tuple(columns), tuple(renamed)
+
+
+def is_without_name(column: str) -> bool:
+    """Whether a column has the number that `numbered_names` gives to one without a name."""
+    return _NUMBERED.fullmatch(column) is not None
 
 
 def _free_name(name: str, count: int, taken: set[str]) -> str:

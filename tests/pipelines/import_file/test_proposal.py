@@ -27,7 +27,14 @@ PRICES = ["10,50", "9", "2,25"]
 
 CASES = [
     ("customers", {"Tarifa": ["11", "12"]}, {"Tarifa": "priceListId"}, {}),
-    ("customers", {"Tarifa": []}, {"Tarifa": "priceListId"}, {}),
+    ("customers", {"Tarifa": ["", " "]}, {}, {}),
+    ("customers", {"Tarifa": [""], "Lista de precios": [""]}, {}, {}),
+    ("customers", {"Tarifa": [""], "Lista de precios": LISTS},
+     {"Lista de precios": "priceListId"}, {"Tarifa": None}),
+    ("customers", {"priceListId": [""]}, {"priceListId": "priceListId"}, {}),
+    ("customers", {"column_2": ["", " "], "column_3": ["", "x"], "Nota": [""]}, {},
+     {"column_3": None, "Nota": None}),
+    ("customers", {"column_2": [], "Nota": []}, {}, {"column_2": None, "Nota": None}),
     ("customers", {"Tarifa": CODES}, {}, {"Tarifa": None}),
     ("customers", {"priceListId": CODES}, {"priceListId": "priceListId"}, {}),
     ("customers", {"Tarifa 2": CODES, "Tarifa 3": LISTS}, {},
