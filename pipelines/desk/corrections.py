@@ -7,7 +7,7 @@ corrected lines alone, each at its number in the person's file, every cell as te
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import xlsxwriter
 
@@ -18,15 +18,20 @@ from orderbridge.sources.files.sheet_xml import SPARSE
 from orderbridge.sources.texts import english
 
 
-def corrected_rows(corrections: Corrections, typed: Mapping[str, str]) -> dict[int, list[str]]:
-    """The lines to check again, each with all its cells as they are now; none where no cell was changed.
+def corrected_rows(
+    corrections: Corrections, typed: Mapping[str, str], left_out: Collection[int] = ()
+) -> dict[int, list[str]]:
+    """The lines to check again, each with all its cells as they are now; none where nothing was changed.
 
-    These are the lines of which a cell was changed, and those that are wrong only beside another one. A line that an
-    earlier import has sent is among them only if a cell was changed.
+    These are the lines of which a cell was changed, and those that are wrong only beside another one, which may be
+    `left_out` now. A line that an earlier import has sent is among them only if a cell was changed.
     """
     rows: dict[int, list[str]] = {}
     is_changed = False
     for one in corrections.rows:
+        if one.line in left_out:
+            is_changed = is_changed or (one.is_of_others and not one.is_left_out)
+            continue
         cells = [typed.get(cell.name, cell.text) for cell in one.cells]
         differs = cells != [cell.text for cell in one.cells]
         is_changed = is_changed or differs

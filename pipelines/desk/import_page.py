@@ -15,12 +15,13 @@ from orderbridge.pipelines.desk.imports import (
     DeskImport,
     ImportRow,
     State,
+    are_corrections_sent,
     busy_now,
-    corrections,
     corrections_by_name,
     find_import,
     import_row,
     lines_of,
+    other_parts,
 )
 from orderbridge.pipelines.desk.link import Link
 from orderbridge.pipelines.desk.password_files import PasswordFile, password_files
@@ -34,7 +35,7 @@ from orderbridge.pipelines.desk.plans import (
 )
 from orderbridge.pipelines.desk.progress import Progress, progress_of
 from orderbridge.pipelines.desk.questions import ChoiceRow, answer_label, asked_words
-from orderbridge.pipelines.desk.sent_before import sent_before
+from orderbridge.pipelines.desk.settled import settled_lines
 from orderbridge.pipelines.desk.texts import Texts
 from orderbridge.pipelines.import_file.asking import LOOKUP, NO, PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
@@ -78,16 +79,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class FirstFile:
-    """The import whose lines a correction has.
+    """The import whose lines a correction has, and what is left of the file beside them.
 
     Attributes:
-        lines: those that the correction has.
-        unsent: lines that wait for their confirmation there.
-        rejected: lines that wait for their correction there.
+        left: where it goes on: the file itself, or another correction; None: nothing is left.
+        unsent: lines that wait for their confirmation, in all of these.
+        rejected: lines that wait for their correction.
     """
 
     row: ImportRow
-    lines: Sequence[int]
+    left: ImportRow | None
     unsent: int
     rejected: int
 
@@ -185,7 +186,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
     unknown = unknown_writes(document)
     new_columns = _new_columns(document) if one.is_removable else {}
     plan = plan_page(
-        document, texts, lines_of(corrected), sent_before(one), asks_columns=bool(new_columns)
+        document, texts, lines_of(corrected), settled_lines(one), asks_columns=bool(new_columns)
     )
     return ImportPage(
         row=import_row(one, texts),
@@ -199,7 +200,7 @@ def import_view(one: DeskImport, texts: Texts) -> ImportPage:
         passwords=_passwords(document, texts) if one.is_removable else None,
         password_files=password_files(one),
         corrections=[_corrected_lines(each, made, texts) for each in corrected],
-        is_corrected=_is_corrected(corrected),
+        is_corrected=are_corrections_sent(one, made),
         first=_first_file(one, made, texts),
         shown=shown_plan(document),
         has_changed=one.state in _WAITING and one.seen not in ("", shown_plan(document)),
@@ -249,32 +250,36 @@ def _new_columns(document: Document) -> dict[str, str]:
 
 
 def _corrected_lines(one: DeskImport, made: Corrected, texts: Texts) -> CorrectedLines:
-    document = one.result
-    rejected = 0
-    if rejected_cells(document):
-        done = lines_of(made.get(one.name, []))
-        rejected = corrections_of(document, texts, done).waiting
+    rejected = _left_to_correct(one, made, texts)
     return CorrectedLines(import_row(one, texts), one.corrected_lines, rejected)
 
 
-def _is_corrected(corrected: Sequence[DeskImport]) -> bool:
-    """Whether corrected lines of an import were sent."""
-    return any(one.may_have_sent for one in corrected)
+def _left_to_correct(one: DeskImport, made: Corrected, texts: Texts) -> int:
+    """The lines of an import that wait for their correction."""
+    document = one.result
+    if not rejected_cells(document):
+        return 0
+    done = lines_of(made.get(one.name, []))
+    return corrections_of(document, texts, done, settled_lines(one)).waiting
 
 
 def _first_file(one: DeskImport, made: Corrected, texts: Texts) -> FirstFile | None:
-    """The import whose lines a correction has, and what of it is not done yet."""
-    first = find_import(one.corrects)
-    if first is None:
+    """The import whose lines a correction has, and what of its file is not done yet."""
+    first = find_import(one.corrects) or find_import(one.root)
+    if first is None or not one.is_correction:
         return None
-    done = lines_of(made.get(first.name, []))
-    left = corrections_of(first.result, texts, done, sent_before(first))
-    return FirstFile(
-        row=import_row(first, texts),
-        lines=one.corrected_lines,
-        unsent=lines_to_confirm(first.result),
-        rejected=left.waiting,
-    )
+    unsent = 0
+    rejected = 0
+    left: list[ImportRow] = []
+    for part in other_parts(one, made):
+        to_confirm = lines_to_confirm(part.result)
+        to_correct = _left_to_correct(part, made, texts)
+        row = import_row(part, texts)
+        if to_confirm or to_correct or row.waits:
+            left.append(row)
+        unsent += to_confirm
+        rejected += to_correct
+    return FirstFile(import_row(first, texts), next(iter(left), None), unsent, rejected)
 
 
 def asks_columns(document: Document) -> bool:
@@ -326,7 +331,7 @@ def columns_view(one: DeskImport, texts: Texts, chosen: Mapping[str, str]) -> Co
         has_earlier_lookups=bool(one.lookups) and one.lookups == one.earlier_lookups,
         error=error,
         is_removable=one.is_removable,
-        is_corrected=_is_corrected(corrections(one)),
+        is_corrected=are_corrections_sent(one, corrections_by_name()),
         is_correction=one.is_correction,
         needs_ids=needs_ids,
         needs_code=CODES[1] in lacking,

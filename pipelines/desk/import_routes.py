@@ -56,9 +56,9 @@ from orderbridge.pipelines.desk.imports import (
 )
 from orderbridge.pipelines.desk.jobs import run_short
 from orderbridge.pipelines.desk.pages import Pages
-from orderbridge.pipelines.desk.plans import corrections_of
+from orderbridge.pipelines.desk.plans import corrections_of, rejected_cells
 from orderbridge.pipelines.desk.progress import progress_of
-from orderbridge.pipelines.desk.sent_before import sent_before
+from orderbridge.pipelines.desk.settled import settled_lines
 from orderbridge.pipelines.import_file.asking import NO, PASSWORDS, PREFIX
 from orderbridge.pipelines.import_file.reading import FileReading, read_columns
 from orderbridge.pipelines.plan.model import MAPPING_FILE
@@ -69,6 +69,7 @@ from orderbridge.sources.kinds import KindName
 
 _XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _COLUMN: Final = "column:"
+_LEAVE: Final = "leave:"
 _ANSWER: Final = "answer:"
 """What the names of fields begin with that answer the question whose id follows."""
 _SEPARATORS: Final = re.compile(r"[\s.,]")
@@ -349,16 +350,26 @@ class ImportRoutes:
         return self._pages.see(f"/import/{one.name}")
 
     def correct_import(self, request: Request) -> Response:
-        """Keeps the corrected lines as an import of their own, and looks at it."""
+        """Keeps the corrected lines as an import of their own, and looks at it; and which lines are left out."""
         one = self._import(request)
         document = one.result
         done = lines_of(corrections(one))
-        shown = corrections_of(document, self._texts, done, sent_before(one))
-        rows = corrected_rows(shown, named(request.state.form, "cell:"))
+        shown = corrections_of(document, self._texts, done, settled_lines(one))
+        marked = named(request.state.form, _LEAVE)
+        left_out = {row.line for row in shown.rows if f"{_LEAVE}{row.line}" in marked}
+        rows = corrected_rows(shown, named(request.state.form, "cell:"), left_out)
+        has_changed = left_out != {row.line for row in shown.rows if row.is_left_out}
+        if has_changed:
+            not_shown = (one.left_out or frozenset()) - {row.line for row in shown.rows}
+            one.leave_out_lines(left_out | not_shown)
         if not rows or not document.get("folder"):
+            if has_changed:
+                return self._pages.see(f"/import/{one.name}")
             return self._import_page(one, self._texts("correct.nothing"))
         mapping = Path(document["folder"]) / MAPPING_FILE
-        fixed = add_correction(one, mapping, rows, workbook_of(shown.columns, rows))
+        rejected = rejected_cells(document)
+        lines = {line: rejected[line] for line in rows}
+        fixed = add_correction(one, mapping, lines, workbook_of(shown.columns, rows))
         self._start(fixed)
         return self._pages.see(f"/import/{fixed.name}")
 

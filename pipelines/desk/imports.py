@@ -56,6 +56,7 @@ _PASSING: Final = (ExitCode.PLATFORM, ExitCode.LOCKED)
 _AGREEMENT: Final = "--confirm"
 """The option of a command that may send."""
 _OPTIONS: Final = "options.json"
+_ORIGINALS: Final = "original-cells.json"
 READ_AS: Final = ("sheet", "encoding", "delimiter")
 """What can be chosen of how a file is read: options of `import`."""
 _NAME_MAX: Final = 120
@@ -160,6 +161,29 @@ class DeskImport:
     def corrected_lines(self) -> list[int]:
         """The lines of that import that it has; none where it is no correction."""
         return [*map(int, str(self._options.get("lines", "")).split())]
+
+    @property
+    def original_cells(self) -> dict[int, dict[str, str]]:
+        """The cells of its lines as the person's file has them, by column.
+
+        None where it is no correction, or one that was begun before these were kept.
+        """
+        try:
+            return msgspec.json.decode(
+                (self.folder / _ORIGINALS).read_bytes(), type=dict[int, dict[str, str]]
+            )
+        except (OSError, msgspec.DecodeError):
+            return {}
+
+    @property
+    def left_out(self) -> frozenset[int] | None:
+        """The rejected lines that a person does not send; None: nobody has marked any yet."""
+        lines = self._options.get("left_out")
+        return None if lines is None else frozenset(map(int, str(lines).split()))
+
+    def leave_out_lines(self, lines: Iterable[int]) -> None:
+        """Keeps which rejected lines are not sent. Raises UsageError."""
+        self.choose(left_out=" ".join(map(str, sorted(lines))))
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -479,9 +503,12 @@ def _last_with_lookups(kind: KindName) -> str:
 
 
 def add_correction(
-    of: DeskImport, mapping: Path, lines: Iterable[int], content: bytes
+    of: DeskImport, mapping: Path, lines: Mapping[int, Mapping[str, str]], content: bytes
 ) -> DeskImport:
-    """Keeps the corrected lines of an import as an import of their own. Raises UsageError."""
+    """Keeps the corrected lines of an import as an import of their own. Raises UsageError.
+
+    `lines`: with their cells as `of` rejects them; the person's file may be forgotten before the next one repeats them.
+    """
     root = desk_folder(makes_it=True)
     names = (f"{of.root}.{number}" for number in range(2, 1000))
     with disk_errors(root, _HINT):
@@ -489,6 +516,10 @@ def add_correction(
     one = DeskImport(folder)
     keep_file(one.folder / "file", f"{of.file.stem[:_NAME_MAX]}.xlsx", io.BytesIO(content))
     one.choose(mapping=str(mapping), of=of.name, lines=" ".join(map(str, lines)))
+    originals = {**lines, **of.original_cells}
+    with disk_errors(one.folder, _HINT):
+        kept = msgspec.json.encode({line: originals[line] for line in lines})
+        write_private(one.folder / _ORIGINALS, kept)
     return one
 
 
@@ -504,6 +535,27 @@ def corrections_by_name() -> dict[str, list[DeskImport]]:
 def corrections(of: DeskImport) -> list[DeskImport]:
     """The imports of its corrected lines, the first one first."""
     return corrections_by_name().get(of.name, [])
+
+
+def are_corrections_sent(of: DeskImport, made: Mapping[str, Sequence[DeskImport]]) -> bool:
+    """Whether corrected lines of an import were sent, or such lines that were corrected once more.
+
+    `made`: the imports of corrected lines, by the name of the import that the lines are of.
+    """
+    if not of.is_correction:  # one that is forgotten leaves what was corrected in it
+        every = [one for made_of in made.values() for one in made_of]
+        return any(one.may_have_sent for one in every if one.root == of.name)
+    own = made.get(of.name, ())
+    return any(one.may_have_sent or are_corrections_sent(one, made) for one in own)
+
+
+def other_parts(of: DeskImport, made: Mapping[str, Sequence[DeskImport]]) -> list[DeskImport]:
+    """The file whose lines a correction has, and the other corrections of it, the first one first; `made` as above."""
+    first = find_import(of.root)
+    every = [one for made_of in made.values() for one in made_of]
+    others = [one for one in every if one.root == of.root and one.name != of.name]
+    others.sort(key=lambda one: one.added_at)
+    return others if first is None else [first, *others]
 
 
 def lines_of(made: Iterable[DeskImport]) -> frozenset[int]:

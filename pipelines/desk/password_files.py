@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orderbridge.pipelines.desk.imports import DeskImport, import_of_plan
-from orderbridge.pipelines.desk.sent_before import confirmed_lines
+from orderbridge.pipelines.desk.settled import confirmed_lines
 from orderbridge.pipelines.push.passwords import PASSWORDS_FILE
 from orderbridge.sources.settings import project_file
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -132,6 +131,22 @@ class SentBefore:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """Rejected lines for which nothing has to be done, by their cells.
+
+    Attributes:
+        sent: those that an earlier import has sent corrected.
+        left_out: those that a person does not send.
+    """
+
+    sent: Mapping[Cells, SentBefore] = field(default_factory=dict)
+    left_out: frozenset[Cells] = frozenset()
+
+
+_NOTHING_SETTLED: Final = Settled()
+
+
+@dataclass(frozen=True, slots=True)
 class Correction:
     """A rejected line, to be corrected.
 
@@ -139,6 +154,7 @@ class Correction:
         is_of_others: it is wrong only beside another line.
         is_totals: it looks like a line of totals.
         sent: an earlier import has sent it corrected; None: none has.
+        is_left_out: a person does not send it.
     """
 
     line: int
@@ -147,11 +163,12 @@ class Correction:
     is_of_others: bool
     is_totals: bool
     sent: SentBefore | None
+    is_left_out: bool
 
     @property
     def waits(self) -> bool:
-        """Whether it has to be corrected. A line of totals can be, in case that it is none."""
-        return self.sent is None and not self.is_totals
+        """Whether it has to be corrected. The others can be: a line of totals may be none."""
+        return self.sent is None and not self.is_left_out and not self.is_totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +195,11 @@ class Corrections:
     def sent(self) -> int:
         """Lines of the page that an earlier import has sent corrected."""
         return sum(row.sent is not None for row in self.rows)
+
+    @property
+    def left_out(self) -> int:
+        """Lines of the page that a person does not send."""
+        return sum(row.is_left_out for row in self.rows)
 
     @property
     def waiting(self) -> int:
@@ -252,24 +274,26 @@ def plan_page(
     document: Document,
     texts: Texts,
     corrected: Collection[int] = frozenset(),
-    sent: Mapping[Cells, SentBefore] = MappingProxyType({}),
+    settled: Settled = _NOTHING_SETTLED,
     *,
     asks_columns: bool = False,
 ) -> PlanPage:
-    """The page of what an import printed; `corrected`, `sent`: see `corrections_of`.
+    """The page of what an import printed; `corrected`, `settled`: see `corrections_of`.
 
     Where the page `asks_columns`, no note says that they are not sent.
     """
     changes = _part(document, "changes")
+    corrections = corrections_of(document, texts, corrected, settled)
     done = _lines_corrected_apart(document, corrected)
-    counts = _with_corrected(_part(changes, "counts"), done)
+    done |= {row.line for row in corrections.rows if row.sent is not None}
+    left_out = {row.line for row in corrections.rows if row.is_left_out}
+    counts = _with_settled(_part(changes, "counts"), done, left_out)
     files = _part(document, "files")
     error = _part(document, "error")
     rows = _rows(changes, "changes")[:ROWS_MAX]
     differences = [_difference(one, texts) for one in _rows(changes, "differences")[:ROWS_MAX]]
     notes = [*map(str, _rows(changes, "notes"))]
     said_elsewhere = (*_READ_AS, _NOT_NAMED) if asks_columns else _READ_AS
-    corrections = corrections_of(document, texts, corrected, sent)
     failing_columns = _failing_columns(document)
     is_corrected = bool(corrected or corrections.rows) and not corrections.waiting
     agreement = _agreement(document.get("agreement"), counts, texts)
@@ -284,15 +308,15 @@ def plan_page(
         differences=differences,
         difference_count=changes.get("difference_count") or len(differences),
         folder=str(document.get("folder") or ""),
-        reasons=_reasons(_rows(changes, "reasons"), texts, done),
+        reasons=_reasons(_rows(changes, "reasons"), texts, done | left_out),
         failing_columns=failing_columns,
-        suspicious=[*_suspicious(_part(document, "plan"), texts)],
+        suspicious=[*_suspicious(document, texts)],
         notes=[texts.known(note) for note in notes if _code(note) not in said_elsewhere],
         read_as=[texts.known(note) for note in notes if _code(note) in _READ_AS],
         corrections=corrections,
         agreement=agreement,
         next=_next_steps(document, texts, corrects=not (is_corrected or failing_columns)),
-        results=_counts(_with_corrected(_results(_part(document, "push")), done), texts),
+        results=_counts(_with_settled(_results(_part(document, "push")), done, left_out), texts),
         mailed=_part(document, "push").get("mailed", 0),
         verified=_counts(_part(_part(document, "verify"), "outcomes"), texts),
         is_unverified=_is_unverified(document),
@@ -354,7 +378,7 @@ def corrections_of(
     document: Document,
     texts: Texts,
     corrected: Collection[int] = frozenset(),
-    sent: Mapping[Cells, SentBefore] = MappingProxyType({}),
+    settled: Settled = _NOTHING_SETTLED,
 ) -> Corrections:
     """The rejected lines with their cells, in the order of the file; last those for which nothing has to be done.
 
@@ -362,7 +386,7 @@ def corrections_of(
         document: what an import printed.
         texts: of the page.
         corrected: lines that have a page of corrections; they are left out.
-        sent: lines that an earlier import has sent corrected, by their cells.
+        settled: lines for which nothing has to be done.
     """
     columns = [str(one["name"]) for one in _rows(document, "columns")]
     columns_of = _columns_by_field(document)
@@ -381,8 +405,7 @@ def corrections_of(
                 )
                 found.setdefault(row["line"], []).append(problem)
     in_order = [
-        _correction(line, problems, columns, sent.get(cells_key(problems[0].cells)))
-        for line, problems in sorted(found.items())
+        _correction(line, problems, columns, settled) for line, problems in sorted(found.items())
     ]
     in_order.sort(key=lambda row: not row.waits)
     rows = in_order[:CORRECTIONS_MAX]
@@ -447,21 +470,26 @@ def _problem_words(code: object, words: object, texts: Texts) -> str:
 
 
 def _correction(
-    line: int, problems: Sequence[_Problem], columns: Sequence[str], sent: SentBefore | None
+    line: int, problems: Sequence[_Problem], columns: Sequence[str], settled: Settled
 ) -> Correction:
     """A line with all its problems."""
     wrong = {name for problem in problems for name in problem.columns}
     cells = problems[0].cells
+    key = cells_key(cells)
+    sent = settled.sent.get(key)
+    is_left_out = sent is None and key in settled.left_out
+    is_settled = sent is not None or is_left_out
     return Correction(
         line=line,
         reason=" · ".join(dict.fromkeys(problem.words for problem in problems)),
         cells=[
-            Cell(f"cell:{line}:{at}", cells.get(name, ""), name, name in wrong and sent is None)
+            Cell(f"cell:{line}:{at}", cells.get(name, ""), name, name in wrong and not is_settled)
             for at, name in enumerate(columns)
         ],
         is_of_others=all(problem.is_of_others for problem in problems),
         is_totals=all(problem.is_totals for problem in problems),
         sent=sent,
+        is_left_out=is_left_out,
     )
 
 
@@ -581,21 +609,24 @@ def _lines_corrected_apart(document: Document, corrected: Collection[int]) -> se
     }
 
 
-def _with_corrected(counts: Mapping[str, int], done: Collection[int]) -> Mapping[str, int]:
-    """The counts, in which lines that are corrected apart are not rejected."""
-    if not done:
+def _with_settled(
+    counts: Mapping[str, int], done: Collection[int], left_out: Collection[int]
+) -> Mapping[str, int]:
+    """The counts, in which lines corrected apart or left out are not rejected; none where nothing is counted."""
+    if not counts:
         return counts
-    return {**counts, "rejected": counts.get("rejected", 0) - len(done), "corrected": len(done)}
+    rejected = counts.get("rejected", 0) - len(done) - len(left_out)
+    return {**counts, "rejected": rejected, "corrected": len(done), "left_out": len(left_out)}
 
 
 def _without(one: Document, done: Collection[int]) -> Document:
-    """A reason without the lines that are corrected apart."""
+    """A reason without the lines that are done."""
     rows = [row for row in one["rows"] if row["line"] not in done]
     return {**one, "rows": rows, "lines": one["lines"] - (len(one["rows"]) - len(rows))}
 
 
 def _reasons(found: Sequence[Document], texts: Texts, done: Collection[int]) -> list[Reason]:
-    """The reasons of lines that are not corrected apart; those in the same words are one."""
+    """The reasons of lines but for those that are done; those in the same words are one."""
     reasons: dict[tuple[str, str], Reason] = {}
     left = [_without(one, done) if one["outcome"] in _CORRECTABLE else one for one in found]
     for one in filter(itemgetter("lines"), left):
@@ -631,10 +662,12 @@ def _reason(one: Document, texts: Texts) -> Reason:
     )
 
 
-def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
+def _suspicious(document: Document, texts: Texts) -> Iterator[str]:
+    plan = _part(document, "plan")
     if jumps := _rows(plan, "price_jumps"):
         count = plan.get("price_jumps_in_all") or len(jumps)
-        shown_jumps = [_jump(one, texts) for one in jumps[:_JUMPS_SHOWN]]
+        names = _names_by_line(document)
+        shown_jumps = [_jump(one, names, texts) for one in jumps[:_JUMPS_SHOWN]]
         more = " …" if count > len(shown_jumps) else ""
         yield f"{texts('plan.jumps', count=count)}: {', '.join(shown_jumps)}{more}"
     for one in _rows(plan, "suspicious"):
@@ -648,11 +681,19 @@ def _suspicious(plan: Document, texts: Texts) -> Iterator[str]:
         yield f"{shown}: {lines}"
 
 
-def _jump(one: Document, texts: Texts) -> str:
-    """A price that changes very much, with its line."""
+def _names_by_line(document: Document) -> dict[int, str]:
+    """What a person knows the record of a line by, of the changes that are shown."""
+    changes = _rows(_part(document, "changes"), "changes")
+    return {one["line"]: " · ".join(one.get("about") or ()) for one in changes}
+
+
+def _jump(one: Document, names: Mapping[int, str], texts: Texts) -> str:
+    """A price that changes very much, with its line and its article."""
     before = _text(float(one["before"]), texts)
     now = _text(float(one["now"]), texts)
-    return texts("plan.jump", line=one["line"], before=before, now=now)
+    name = names.get(one["line"], "")
+    about = f", {name}" if name else ""
+    return texts("plan.jump", line=one["line"], about=about, before=before, now=now)
 
 
 def _agreement(one: Document | None, counts: Mapping[str, int], texts: Texts) -> Agreement | None:

@@ -18,7 +18,7 @@ from orderbridge.pipelines.imports import Inputs
 from orderbridge.pipelines.ledger.model import FINAL_STATES
 from orderbridge.pipelines.ledger.store import Ledger
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
-from orderbridge.pipelines.mapping import are_phrases
+from orderbridge.pipelines.mapping import are_phrases, normalize
 from orderbridge.pipelines.plan.model import DIFFERENCES_FILE, Plan, PlannedOperation
 from orderbridge.pipelines.plan.outcomes import DIFFERENCE_SCHEMA, SEPARATOR
 from orderbridge.pipelines.plan.rejects import RejectsWriter
@@ -34,6 +34,13 @@ FIRST: Final = 200
 """So many changes, and lines of each reason, are data; the others are in the files of the plan."""
 _CODES: Final = frozenset(("erpCode", "sku"))
 """Fields that people know articles by."""
+_ARTICLE_NAMES: Final = frozenset(
+    map(
+        normalize,
+        ("Descripción", "Nombre", "Denominación", "Descrição", "Description", "Name", "Title"),
+    )
+)
+"""Names of columns that have the names of articles, normalized."""
 _CUSTOMER_NAMES: Final = (
     "erpCode",
     "loginCode",
@@ -133,13 +140,14 @@ def _texts(columns: Sequence[str], cells: Mapping[str, str]) -> list[str]:
 
 
 def _naming_columns(mapping: ColumnMapping, rows: Mapping[int, Mapping[str, str]]) -> list[str]:
-    """The columns of codes, of the file or of a lookup, and the first one of names that is not sent."""
+    """The columns of codes, of the file or of a lookup, and one of names that is not sent, by header or cells."""
     codes = [name for lookup in mapping.lookups for name in lookup.match]
     codes += [name for name, one in mapping.columns.items() if not _CODES.isdisjoint(one.paths)]
     sent = {name for name, one in mapping.columns.items() if one.paths}
     free = [name for name in next(iter(rows.values()), {}) if name not in {*sent, *codes}]
-    of_names = (name for name in free if are_phrases([row.get(name, "") for row in rows.values()]))
-    return [*dict.fromkeys(codes), *islice(of_names, 1)]
+    by_header = [name for name in free if normalize(name) in _ARTICLE_NAMES]
+    by_cells = [name for name in free if are_phrases([row.get(name, "") for row in rows.values()])]
+    return [*dict.fromkeys(codes), *[*by_header, *by_cells][:1]]
 
 
 def _change(

@@ -15,7 +15,7 @@ REASONS = {
         sources.files.arrow_blocks.MAX_NAMES sources.resources.RUNS_MAX
         pipelines.reconcile.reconcile.MEMORY_MB_MAX
         pipelines.reconcile.own_checks.MEMORY_MB_MAX pipelines.pull.order_tail._COUNTED_MAX
-        pipelines.reconcile.erp.match.LEFT_ROWS_MAX pipelines.desk.sent_before._KEPT_MAX
+        pipelines.reconcile.erp.match.LEFT_ROWS_MAX pipelines.desk.settled._KEPT_MAX
         """,
     "how often something is looked at": """
         sources.http.client.STOP_POLL_S pipelines.desk.server._POLL_S pipelines.push.pace.WAIT_STEP_S

@@ -117,6 +117,7 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     assert "In either order" in page
     assert re.search(">line 7</a>.*to be confirmed<", page_of_first := desk.get(path).text)
     assert set(re.findall(r'name="cell:([0-9]+):', page_of_first)) == {"8"}, "once"
+    assert "What became of each line" not in page_of_first, "nothing was sent"
 
     # a corrected line that is wrong again can be corrected again
     wrong = desk.post(f"{path}/correct", **{**cells, "cell:8:3": "mal@example"})
@@ -168,6 +169,36 @@ def test_a_file_is_read_checked_corrected_and_sent(desk: Browser, project: Bridg
     assert "What to do now" not in page
 
 
+def test_a_correction_of_a_correction_counts_for_all_parts_of_its_file(desk: Browser) -> None:
+    path, _ = planned(desk)
+    wrong = {"cell:7:3": "sin@example.com", "cell:8:3": "mal@example"}
+    fixed = desk.post(f"{path}/correct", **wrong)
+    correction = fixed.headers["location"].removeprefix(desk.base)
+    assert "Send one line" in seen_at_its_end(desk, correction)
+    fixed = desk.post(f"{correction}/correct", **{"cell:8:3": "mal@example.com"})
+    last = fixed.headers["location"].removeprefix(desk.base)
+    page = seen_at_its_end(desk, last)
+    assert "6 of its lines are not sent yet" in page, "5 of the file, and one corrected before"
+    after = send(desk, last, page)
+    assert "6 of its lines are not sent yet" in after
+    for each in (path, correction):
+        assert "Its corrected lines were sent" in desk.get(each).text, each
+        assert "othing of it was sent" not in desk.get(each).text, each
+
+    # a correction is forgotten, and what was corrected in it is known to be sent still
+    assert desk.post(f"{correction}/remove").status_code == 303
+    page = desk.get(path).text
+    assert "Its corrected lines were sent" in page
+    assert re.search(f'<td class="n">8</td>.*{last}">corrected and sent on ', page)
+    assert "One line to correct" in page
+
+    # so is the file itself
+    assert desk.post(f"{path}/remove").status_code == 303
+    page = seen_at_its_end(desk, drop(desk, CUSTOMERS))
+    assert re.search(f'<td class="n">8</td>.*{last}">corrected and sent on ', page)
+    assert "One line to correct" in page
+
+
 def test_the_other_line_of_a_pair_goes_along_with_the_corrected_one(desk: Browser) -> None:
     pair = "Código;Nombre;Apellidos;Correo\r\n070001;Ana;Peña;ana@example.com\r\n"
     path = drop(desk, f"{pair}070001;Eva;Gil;eva@example.com\r\n070002;;;x\r\n".encode())
@@ -176,6 +207,55 @@ def test_the_other_line_of_a_pair_goes_along_with_the_corrected_one(desk: Browse
     corrected = with_passwords(desk, fixed.headers["location"].removeprefix(desk.base))
     assert "Send 2 lines" in corrected
     assert "One of its rejected lines is not corrected yet" in corrected
+
+
+def test_a_line_that_is_not_to_be_sent_is_left_out_until_it_is_taken_back(
+    desk: Browser, project: Bridge
+) -> None:
+    path, page = planned(desk)
+    assert page.count('type="checkbox"') == 2
+    assert desk.post(f"{path}/correct", **{"leave:7": "yes"}).status_code == 303
+    page = desk.get(path).text
+    assert "One line to correct" in page
+    assert re.search('<td class="n">7</td>.*stays out', page)
+    assert re.search('name="leave:7"[^>]* checked', page)
+    assert re.findall("<b>([0-9]+)</b> ([a-z, ]+)", page)[:3] == [
+        ("5", "are created"), ("1", "rejected"), ("1", "left out by you"),
+    ]  # fmt: skip
+    assert "is required" not in page.partition("Why lines are not sent")[2]
+    assert "No cell was changed" in desk.post(f"{path}/correct", **{"leave:7": "yes"}).text
+
+    # it is left out of the same file next month, too
+    other = drop(desk, CUSTOMERS + b"070009;Ana;Gil;ana9@example.com\r\n")
+    page = seen_at_its_end(desk, other)
+    assert "One line to correct" in page
+    assert re.search('name="leave:7"[^>]* checked', page)
+
+    # taken back there, and corrected; the other line is left out beside it
+    cells = {"cell:7:3": "sin@example.com", "leave:8": "yes"}
+    fixed = desk.post(f"{other}/correct", **cells)
+    correction = fixed.headers["location"].removeprefix(desk.base)
+    assert correction == f"{other}.2"
+    send(desk, correction, seen_at_its_end(desk, correction))
+    assert created(project) == {"070100": 1}
+    page = desk.get(other).text
+    assert "<h2>One line that you have left out</h2>" in page
+    page = seen_at_its_end(desk, drop(desk, CUSTOMERS))
+    assert re.search('<td class="n">7</td>.*corrected and sent on', page)
+    assert re.search('name="leave:8"[^>]* checked', page)
+    assert "One line to correct" not in page
+
+
+def test_the_other_line_of_a_pair_is_sent_where_one_is_left_out(desk: Browser) -> None:
+    pair = "Código;Nombre;Apellidos;Correo\r\n070001;Ana;Peña;ana@example.com\r\n"
+    path = drop(desk, f"{pair}070001;Eva;Gil;eva@example.com\r\n".encode())
+    assert "2 lines to correct" in seen_at_its_end(desk, path)
+    fixed = desk.post(f"{path}/correct", **{"leave:3": "yes"})
+    corrected = with_passwords(desk, fixed.headers["location"].removeprefix(desk.base))
+    assert "Send one line" in corrected
+    assert "ana@example.com" in corrected
+    assert "eva@example.com" not in corrected
+    assert "not corrected yet" not in corrected
 
 
 def test_passwords_are_in_the_file_that_the_page_names_and_on_no_page(
@@ -532,6 +612,33 @@ def test_a_column_that_was_not_there_before_is_asked_about_until_it_is_answered(
     assert "was not there before" not in seen_at_its_end(desk, other)
 
 
+def test_a_column_without_values_is_not_asked_and_is_new_once_it_has_some(
+    desk: Browser, project: Bridge
+) -> None:
+    header = "Código;Nombre;Apellidos;;Correo;Tarifa\r\n"
+    empty = f"{header}070001;Ana;Peña;;ana@example.com;\r\n070002;Eva;Gil;;eva@example.com;\r\n"
+    path, page = planned(desk, empty.encode("cp1252"))
+    assert "Send 2 lines" in page
+    assert "column_4" not in page
+    assert "not in the files before" not in page
+    columns = desk.get(f"{path}?step=columns").text
+    chosen = {name.rpartition("/")[2]: field for name, field in columns_of(columns).items()}
+    assert (chosen["Tarifa"], chosen["column_4"]) == ("ignore", "ignore")
+    send(desk, path, page)
+
+    filled = (
+        f"{header}070003;Ana;Peña;;ana3@example.com;2\r\n070004;Eva;Gil;;eva4@example.com;1\r\n"
+    )
+    path = drop(desk, filled.encode("cp1252"))
+    page = seen_at_its_end(desk, path)
+    assert "<b><bdi>Tarifa</bdi></b>" in page, "the codes of the ERP are no lists of the platform"
+    assert "column_4" not in page
+    send(desk, path, page)
+    assert len(created(project)) == 4
+    sent = [one for one in project.platform.state.customer_inputs if "priceListId" in one]
+    assert sent == []
+
+
 def test_a_new_column_of_a_file_with_nothing_else_to_send_can_be_answered(
     desk: Browser, project: Bridge
 ) -> None:
@@ -751,7 +858,7 @@ def test_of_a_plan_that_was_begun_the_page_counts_what_is_left() -> None:
     begun = plan_page(document, Texts("es"))
     shown = [(one.lines, one.words) for one in begun.counts]
     assert shown == [
-        *((36, "peticiones ya terminadas"), (264, "peticiones por enviar"), (2, "rechazadas")),
+        *((36, "envíos ya terminados"), (264, "envíos por hacer"), (2, "rechazadas")),
     ], "300 lines are not created again"
     whole = plan_page({**document, "agreement": {**agreement, "operations": 300}}, Texts("es"))
     assert [one.words for one in whole.counts] == ["se crean", "rechazadas"]

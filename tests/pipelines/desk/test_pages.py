@@ -26,6 +26,7 @@ from orderbridge.pipelines.desk.pages import Pages
 from orderbridge.pipelines.desk.plans import (
     Difference,
     SentBefore,
+    Settled,
     cells_key,
     corrections_of,
     plan_page,
@@ -38,7 +39,7 @@ from orderbridge.pipelines.desk.questions import (
     question_page,
     question_rows,
 )
-from orderbridge.pipelines.desk.sent_before import confirmed_lines
+from orderbridge.pipelines.desk.settled import confirmed_lines
 from orderbridge.pipelines.desk.texts import (
     COMPARED,
     LANGUAGES,
@@ -175,8 +176,8 @@ AFTER_SENDING: list[dict[str, object]] = [
 ]
 FAR: list[tuple[list[dict[str, object]], str, list[tuple[str, int, int]]]] = [
     (BEFORE_SENDING, "Leyendo de la plataforma", [("Clientes", 490, 490)]),
-    (WHILE_SENDING, "Enviando", [("Clientes", 490, 490), ("Peticiones", 60, 80)]),
-    (AFTER_SENDING, "Leyendo de nuevo lo enviado", [("Peticiones", 90, 90), ("Clientes", 3, 570)]),
+    (WHILE_SENDING, "Enviando", [("Clientes", 490, 490), ("Envíos", 60, 80)]),
+    (AFTER_SENDING, "Leyendo de nuevo lo enviado", [("Envíos", 90, 90), ("Clientes", 3, 570)]),
 ]
 
 
@@ -529,7 +530,7 @@ def test_files_that_are_open_and_numbers_without_a_sign_are_named_in_spanish(
 
 def test_thousands_are_separated_within_texts_too() -> None:
     assert Texts("en")("send.go", count=98_000) == "Send 98,000 requests"
-    assert Texts("es")("send.go", count=1) == "Enviar una petición"
+    assert Texts("es")("send.go", count=1) == "Hacer un envío"
 
 
 @pytest.mark.parametrize(
@@ -695,6 +696,13 @@ def test_prices_that_jump_are_looked_at_first() -> None:
     assert shown.count("1.250,00") == 5
     assert shown.endswith(" …")
 
+    record = {"record": "/products/1/variants/2", "values": []}
+    change = {**record, "line": 3, "about": ["A-1", "Barra de pan"]}
+    plan = {**plan, "price_jumps": jumps[:1], "price_jumps_in_all": 1}
+    document = {"plan": plan, "changes": {"changes": [change]}}
+    (shown,) = plan_page(document, Texts("es")).suspicious
+    assert shown.endswith("línea 3, A-1 · Barra de pan (12,50 → 1.250,00)")
+
 
 def test_lines_of_one_article_are_corrected_at_its_code() -> None:
     words = "line 6 has the same productId, variantId, but another PVP"
@@ -722,7 +730,7 @@ def test_lines_that_wait_come_before_those_that_were_sent_corrected() -> None:
         cells_key({"Correo": f"{n}@"}): SentBefore(datetime(2026, 12, 1, tzinfo=UTC), "/import/x")
         for n in (2, 3, 4)
     }
-    found = corrections_of(document, Texts("es"), sent=sent)
+    found = corrections_of(document, Texts("es"), settled=Settled(sent))
     assert [one.line for one in found.rows] == [*range(5, 104), 2]
     assert (found.shown, found.hidden) == (99, 0)
     assert corrections_of(document, Texts("es")).hidden == 2
@@ -755,6 +763,30 @@ def test_what_is_not_shown_of_the_differences_is_said() -> None:
         1234,
         "/shop/plan-1",
     )
+
+
+def test_lines_corrected_apart_are_no_results_of_a_file_that_was_not_sent() -> None:
+    rows = [{"line": n, "words": "", "cells": {"Correo": f"{n}@"}} for n in (6, 7)]
+    reason = {"outcome": "rejected", "code": "", "field": "email", "words": "", "lines": 2}
+    changes = {"counts": {"create": 3, "rejected": 2}, "reasons": [{**reason, "rows": rows}]}
+    suspicious = [{"field": "phone", "code": "few_digits", "words": "?", "lines": 1, "first": [4]}]
+    document = {
+        "columns": [{"name": "Correo", "fields": ["email"]}],
+        "changes": changes,
+        "plan": {"suspicious": suspicious},
+    }
+    page = plan_page(document, Texts("es"), {6, 7})
+    assert page.results == []
+    assert [(one.outcome, one.lines) for one in page.counts] == [("create", 3), ("corrected", 2)]
+
+    # lines that an earlier import has sent are not rejected either
+    at = datetime(2026, 12, 1, tzinfo=UTC)
+    sent = {cells_key({"Correo": "6@"}): SentBefore(at, "/import/x")}
+    page = plan_page(document, Texts("es"), settled=Settled(sent))
+    assert [(one.outcome, one.lines) for one in page.counts] == [
+        ("create", 3), ("rejected", 1), ("corrected", 1),
+    ]  # fmt: skip
+    assert [one.lines for one in page.reasons] == [1]
 
 
 def test_the_heading_of_lines_with_different_reasons_is_an_example() -> None:

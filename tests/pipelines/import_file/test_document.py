@@ -103,6 +103,19 @@ def test_without_values_the_output_is_for_a_log(desk: Desk) -> None:
         )
 
 
+def test_articles_are_named_by_the_column_of_their_names(desk: Desk) -> None:
+    header = "productId;variantId;SKU;Notas;Descripción;PVP\n"
+    rows = "1;1001;A-1;por la mañana;Empanada;12,50\n1;1002;A-2;por la tarde;Croissant;0,95\n"
+    (desk.at.folder / "articulos.csv").write_text(header + rows, "utf-8")
+    arguments = ("import", "variants", "articulos.csv", "--json", "--values")
+    call(desk, *arguments)
+    ignored = {"column__Notas": "ignore", "column__Descripción": "ignore"}
+    assert answer(desk, **ignored).code == 0
+    planned = document(call(desk, *arguments))
+    about = {one["line"]: one["about"] for one in planned["changes"]["changes"]}
+    assert about == {2: ["A-1", "Empanada"], 3: ["A-2", "Croissant"]}
+
+
 def test_the_password_is_asked_for_as_data(desk: Desk) -> None:
     desk.write()
     arguments = ("import", "customers", "clientes.csv", "--json")
