@@ -19,6 +19,7 @@ from orderbridge.sources.extract.pages import (
     Pagination,
     RepeatDetector,
     Request,
+    partial_pages,
     read_empty_array,
     read_page,
 )
@@ -43,9 +44,10 @@ class LegacyPages:
     was requested, and a short page is not the end. The list ends with an empty page, a page that repeats the one
     before, or `hasNextPage` false. A page repeats the one before if it has the same ids; one that has no new id
     otherwise ends the list too, and proves nothing. After the first page a 404, a 400, or a page with an error and no
-    rows is an assumed end (`assumed_end`). A page 0 that can neither be read nor is rejected (status 500, or a body
-    that is no page) proves nothing without a `total`. Nor does one that is rejected where page 1 is empty: it may be
-    the only page, and was perhaps rejected by mistake.
+    rows is an assumed end (`assumed_end`). A page with an error beside its rows proves nothing: others may be missing.
+    A page 0 that can neither be read nor is rejected (status 500, or a body that is no page) proves nothing without a
+    `total`. Nor does one that is rejected where page 1 is empty: it may be the only page, and was perhaps rejected by
+    mistake.
 
     Args:
         limit: rows to request per page.
@@ -88,6 +90,7 @@ class LegacyPages:
         self.is_page_0_larger = False
         self.is_page_0_unknown = False
         self.pages_listed = 0
+        self._partial_pages = 0
         self._pages_reported = 0
         self._last_pages_reported = 0
         self._largest = 0
@@ -120,13 +123,14 @@ class LegacyPages:
         page, members = read_page(
             body, self._rows_field, "pagination", reader=self.reader, may_be_object=True
         )
-        if page.has_error and self.size is None:
+        if page.has_error and not page.count and self.size is None:
             raise BrokenBody(ERROR_FOR_ROWS)
         page.pagination = _pagination(members["pagination"])
         return page
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""
+        self._partial_pages += page.has_error and page.count > 0
         if request.probe:
             return self._accept_probe(page)
         pagination = page.pagination
@@ -225,7 +229,7 @@ class LegacyPages:
 
     def issues(self) -> list[str]:
         """See Paginator. Whether a `gap` is one is not known here."""
-        issues = []
+        issues = partial_pages(self._partial_pages)
         if len(self._totals) > 1:
             issues.append(f"total changed between {min(self._totals)} and {max(self._totals)}")
         elif self.total is None and (

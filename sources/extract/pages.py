@@ -31,6 +31,8 @@ VALUES_MAX: Final = 20 * ROWS_MAX
 """The most values of one page. A value in memory takes up to a hundred times the bytes that it has in a body."""
 ERROR_FIELDS: Final = ("error", "errors", "message")
 """Members of an error body: those of the interface's shapes, and what a failing back end writes."""
+_ERROR_NAME: Final = b'"error'
+"""Begins the name of the member with the error, in both shapes."""
 EMPTY_ARRAY: Final = "empty_array"
 CURSOR_AFTER_END: Final = "cursor_after_end"
 """What pages show that nobody has answered: names of observations, and of settings of `sources.http`."""
@@ -85,7 +87,7 @@ class PageBody:
         ids: of the rows, as written; a row without one counts as its own.
         items: the objects in their lists, by list, as `reader` counted them; None where it did not.
         form: how the envelope held the rows (gap `promotions_data`).
-        has_error: it has no rows, and an error in the form of the platform's beside them.
+        has_error: it has an error in the form of the platform's, beside its rows or in place of them.
         pagination: legacy family only.
         has_more, cursor: public v1 only.
     """
@@ -197,7 +199,10 @@ def read_page(
         rows = body[start:end]
         read = reader.read(rows)
         if read is not None and read.ids:
-            return _page(rows, reader, read), _members(body[:start] + b"[]" + body[end:], names)
+            envelope = body[:start] + b"[]" + body[end:]
+            page = _page(rows, reader, read)
+            page.has_error = _is_error_beside(b"[]", envelope)
+            return page, _members(envelope, names)
     members = _members(body, names)
     rows = members[rows_field]
     if rows in (b"", b"null") and _has_error(body):
@@ -209,7 +214,7 @@ def read_page(
         raise ContractBroken(f"`{rows_field}` is {kind_of(rows)}, not an array")
     page = _page(rows, reader, reader.read(rows))
     page.form = form
-    page.has_error = page.count == 0 and _is_error_body(body)
+    page.has_error = _is_error_beside(members[rows_field], body)
     return page, members
 
 
@@ -219,9 +224,12 @@ def _has_error(body: bytes) -> bool:
     return any(error not in _NOTHING for error in errors)
 
 
-def _is_error_body(body: bytes) -> bool:
-    """Whether a response has the error of one of the interface's shapes, whatever else it has."""
-    return read_error("legacy", body).shaped or read_error("public_v1", body).shaped
+def _is_error_beside(rows: bytes, body: bytes) -> bool:
+    """Whether a response has an error of one of the interface's shapes beside its rows."""
+    if _ERROR_NAME not in body:
+        return False
+    envelope = body.replace(rows, b"[]", 1)
+    return read_error("legacy", envelope).shaped or read_error("public_v1", envelope).shaped
 
 
 def _page(rows: bytes, reader: RowReader, read: RowsRead | None) -> PageBody:
@@ -309,6 +317,11 @@ def read_empty_array(body: bytes, paginator: Paginator) -> PageBody | None:
     paginator.undecided.add((EMPTY_ARRAY, place))
     command = "orderbridge answer sources.http.empty_array empty_page"
     raise BrokenBody(words, f"If it is a page without rows: {command}")
+
+
+def partial_pages(number: int) -> list[str]:
+    """The issue of a sweep in which so many pages had an error beside their rows: others may be missing."""
+    return [f"pages with an error beside their rows: {number}"] if number else []
 
 
 class RepeatDetector:

@@ -27,6 +27,7 @@ from orderbridge.sources.extract.pages import (
     RepeatDetector,
     Request,
     kind_of,
+    partial_pages,
     read_empty_array,
     read_page,
 )
@@ -119,6 +120,7 @@ class V1Cursor:
         self._is_waiting = False
         self._cursors: set[str | None] = {self._cursor} - {None}
         self._empty_pages = 0
+        self._partial_pages = 0
         self._repeats = RepeatDetector()
 
     def next_request(self) -> Request | None:
@@ -138,7 +140,7 @@ class V1Cursor:
         page, members = read_page(
             body, self._rows_field, "hasMore", "nextCursor", reader=self.reader
         )
-        if page.has_error:
+        if page.has_error and not page.count:
             raise BrokenBody(ERROR_FOR_ROWS)
         self._read_paging(page, members["hasMore"], members["nextCursor"])
         return page
@@ -152,6 +154,7 @@ class V1Cursor:
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator. Raises TailMismatch where the list does not continue at `start`."""
         self._is_waiting = False
+        self._partial_pages += page.has_error
         if self.size is None:
             self.size = page.count
         self._empty_pages = 0 if page.count else self._empty_pages + 1
@@ -238,7 +241,7 @@ class V1Cursor:
 
     def issues(self) -> list[str]:
         """See Paginator."""
-        return []
+        return partial_pages(self._partial_pages)
 
 
 def _digest(ids: list[bytes]) -> str:
@@ -288,6 +291,7 @@ class SinglePage(V1Cursor):
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""
+        self._partial_pages += page.has_error
         self.size = page.count
         self._has_more = page.has_more
         self.ended_by = "single response"
@@ -295,6 +299,7 @@ class SinglePage(V1Cursor):
 
     def issues(self) -> list[str]:
         """See Paginator."""
-        if not self._has_more:
-            return []
-        return ["the response announces further rows, which the interface cannot request"]
+        issues = super().issues()
+        if self._has_more:
+            issues.append("the response announces further rows, which the interface cannot request")
+        return issues

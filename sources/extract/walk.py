@@ -232,6 +232,8 @@ class _ListWalk:
                 raise  # to read the list whole would take more requests
             except PlatformError as error:
                 raise TailMismatch(f"the saved cursor failed: {error.message}", "failed") from None
+            if issues := paginator.issues():
+                raise TailMismatch(issues[0], "continues")
             self._check_tail(sweep)
             self._use(self._proof.rows)
         self._result.verdict = "tail"

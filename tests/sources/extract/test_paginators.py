@@ -11,7 +11,7 @@ import pytest
 
 from orderbridge.sources.errors import ContractBroken, HttpRejected
 from orderbridge.sources.extract.legacy_pages import WITHOUT_NEW_ID, LegacyPages
-from orderbridge.sources.extract.pages import Paginator, Request
+from orderbridge.sources.extract.pages import PageBody, Paginator, Request
 from orderbridge.sources.extract.proof import agree, have_equal_pages, next_limit, observations_of
 from orderbridge.sources.extract.result import Sweep
 from orderbridge.sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
@@ -216,6 +216,38 @@ def test_a_first_page_without_rows_and_with_an_error_is_no_list(paginator: Pagin
             paginator.parse(json.dumps({**page, name: error}).encode())
     for name, value in (("error", None), ("errors", []), ("error", {}), ("message", "no rows")):
         assert paginator.parse(json.dumps({**page, name: value}).encode()).count == 0
+
+
+@pytest.mark.parametrize(
+    "paginator",
+    [LegacyPages(10, first_page=1), V1Cursor(10), SinglePage("id", "data")],
+    ids=lambda one: type(one).__name__,
+)
+def test_an_error_beside_rows_loses_none_and_proves_no_list(paginator: Paginator) -> None:
+    rows = {"data": [{"id": 1, "error": {"code": "OF_A_ROW"}}, {"id": 2}]}
+    others: dict[str, Any] = {"hasMore": False, "nextCursor": None}
+
+    def parse(name: str, value: object) -> list[PageBody]:
+        more = {**others, name: value}
+        return [
+            paginator.parse(json.dumps(body).encode()) for body in ({**rows, **more}, more | rows)
+        ]
+
+    for name, value in (
+        ("error", None),
+        ("errors", []),
+        ("error", {}),
+        ("warnings", [{"code": 1}]),
+    ):
+        assert [page.has_error for page in parse(name, value)] == [False, False]
+    pages = parse("errors", [{"message": "no database"}])
+    pages += parse("error", {"code": "BUSY"})
+    assert {(page.count, page.has_error) for page in pages} == {(2, True)}
+    request = paginator.next_request()
+    assert request is not None
+    assert paginator.issues() == []
+    assert paginator.accept(request, pages[0])
+    assert paginator.issues() == ["pages with an error beside their rows: 1"]
 
 
 def test_an_error_beside_no_rows_after_a_page_is_an_assumed_end() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pyarrow.parquet as pq
 import pytest
@@ -152,6 +153,16 @@ def test_a_tail_that_does_not_continue_is_noticed(tmp_path: Path, name: str) -> 
     if "_" in name:
         orders.platform.plan.rates = {name: 1.0}
     with pytest.raises(TailMismatch, match=message):
+        orders.walk(start)
+
+
+def test_a_tail_with_an_error_beside_its_rows_is_no_tail(orders: Orders) -> None:
+    start = orders.position()
+    words = "pages with an error beside their rows: 1"
+    with (
+        mock.patch.object(V1Cursor, "issues", return_value=[words]),
+        pytest.raises(TailMismatch, match=words),
+    ):
         orders.walk(start)
 
 

@@ -417,6 +417,42 @@ CUT: dict[str, tuple[Replies, dict[str, Any], str]] = {
 }
 
 
+def partly_failing(sweeps: int) -> Replies:
+    """A list of 250 rows that lacks every seventh of them, with an error on its first page, in so many sweeps."""
+    limits: list[int] = []
+
+    def reply(params: Params) -> bytes:
+        page, limit = int(params["page"]), int(params["limit"])
+        if page == 1:
+            limits.append(limit)
+        is_failing = len(limits) <= sweeps
+        keys = [key for key in range(1, 251) if key % 7 or not is_failing]
+        rows = [{"id": key} for key in keys][(page - 1) * limit : page * limit] if page else []
+        error = {"message": "a part did not answer", "code": "BUSY"}
+        errors = [error] if is_failing and page == 1 else []
+        return json.dumps({"data": rows, "errors": errors}).encode()
+
+    return Replies(reply)
+
+
+@pytest.mark.parametrize(
+    ("failing", "verdict", "sweeps", "distinct"),
+    [(0, "complete", 2, 250), (1, "complete", 3, 250), (9, "unproven", 6, 215)],
+)
+def test_a_page_with_an_error_beside_its_rows_is_kept_and_proves_nothing(
+    tmp_path: Path, failing: int, verdict: str, sweeps: int, distinct: int
+) -> None:
+    result = walked(partly_failing(failing), tmp_path, page_limit=100)
+    assert (result.verdict, len(result.sweeps), result.distinct, result.error) == (
+        verdict,
+        sweeps,
+        distinct,
+        None,
+    )
+    words = "pages with an error beside their rows: 1"
+    assert (words in " ".join(result.evidence)) == (failing > 0)
+
+
 @pytest.mark.parametrize("name", CUT)
 def test_a_list_that_has_less_than_the_platform_reports_is_cut(tmp_path: Path, name: str) -> None:
     platform, options, words = CUT[name]
