@@ -195,6 +195,7 @@ DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "a page": (CREATE, 200, b"<html>", HTML),
     "another status": (CREATE, 202, b"", JSON),
 }
+EMPTY_BODIES = (b"{}", b"[]", b"null", b'{"data":{}}', b'{"data":[]}')
 CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "201 with a cut body": (CREATE, 201, b"", {"is_broken": True}),
     "the status that is shown": (warehouse(1), 201, b"", {}),
@@ -217,6 +218,7 @@ CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     ),
     "a bare text": (CREATE, 201, b'"created"', JSON),
     "null": (UPDATE, 200, b"null", JSON),
+    **{f"a create with {body.decode()}": (CREATE, 200, body, JSON) for body in EMPTY_BODIES},
     "documents beside another id": (
         CREATE,
         201,
