@@ -60,7 +60,8 @@ def disk_errors(subject: str | Path, hint: str, location_hint: str = "") -> Iter
         yield
     except BrokenPipeError:
         raise
-    except OSError as error:
+    except OSError as raised:
+        error = _first_cause(raised)
         if error.errno == errno.EFBIG:
             words = "a limit on the size of files is reached (ulimit -f)"
             raise UsageError(
@@ -68,9 +69,22 @@ def disk_errors(subject: str | Path, hint: str, location_hint: str = "") -> Iter
             ) from None
         is_location = error.errno in _LOCATION_ERRNOS
         reason = error.strerror or type(error).__name__
+        if error.errno in _DISK_FULL_ERRNOS:
+            reason = os.strerror(error.errno)  # Arrow's text repeats it in a sentence of its own
         raise UsageError(
             f"{subject}: {reason}", location_hint if location_hint and is_location else hint
         ) from None
+
+
+def _first_cause(error: OSError) -> OSError:
+    """The full disk behind an error, where there is one.
+
+    While dlt handles a full disk, it fails once more, for the lack of a file that it could not write.
+    """
+    for cause in causes(error):
+        if isinstance(cause, OSError) and cause.errno in _DISK_FULL_ERRNOS:
+            return cause
+    return error
 
 
 def unreadable(path: Path, error: OSError) -> UsageError:

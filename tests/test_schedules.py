@@ -277,7 +277,7 @@ def night(folder: Path, script: str) -> tuple[subprocess.CompletedProcess[str], 
 
 NIGHTS = [
     ("exit 0", 0, "", "run report"),
-    ("exit 2", 2, "a setting", "run"),
+    ("echo {}; exit 2", 2, "a setting", "run"),
     ("exit 3", 3, "does not accept a key", "run report"),
     ("exit 4", 4, "failed on every attempt", "run status run status run status report"),
     ("exit 5", 0, "ops.quarantine", "run report"),
@@ -382,8 +382,11 @@ def test_a_night_mails_the_words_of_its_failure_and_nothing_of_earlier_ones(
     assert done.stderr.splitlines()[1:] == [f"next: {todo}", *words.splitlines()]
     assert all(json.loads(line) for line in (tmp_path / "nightly.jsonl").read_text().splitlines())
     done, _ = night(tmp_path, "case $1 in run) exit 2;; esac")
-    assert "nothing was written to nightly.jsonl: is the disk full? (" in done.stderr
-    assert f" MB are free in {tmp_path})" in done.stderr
+    happened, todo = done.stderr.splitlines()
+    full = "orderbridge: nothing was written to nightly.jsonl: is the disk full? ("
+    assert happened.startswith(full)
+    assert happened.endswith(f" MB are free in {tmp_path})")
+    assert todo == f"next: Free space in {tmp_path}, then run it again: orderbridge run"
     done, _ = night(
         tmp_path, f"""case $1 in run) echo '{{"event": "log", "message": "{lost}"}}';; esac"""
     )

@@ -10,15 +10,31 @@ umask 077
 tries=${ORDERBRIDGE_TRIES:-3}
 wait_s=${ORDERBRIDGE_WAIT_S:-900}
 
+is_silent() { # whether the last try could not write a word, as on a full disk
+    [ -z "$(tail -n "+$begin" nightly.jsonl)" ]
+}
+
 next_command() { # what the last try said that a person does next; nothing where it said none
+    if [ "$code" -eq 2 ] && is_silent; then
+        echo "next: Free space in $PWD, then run it again: orderbridge run"
+        return
+    fi
     tail -n "+$begin" nightly.jsonl |
         sed -n 's/.*"event": "next", "message": "\([^"\]*\)".*/next: \1/p' | tail -n 1
 }
 
 headline() { # what happened, in one line; nothing where the last try did not say it
+    if [ "$code" -eq 2 ] && is_silent; then
+        echo "nothing was written to nightly.jsonl: is the disk full? ($(free_mb) MB are free in $PWD)"
+        return
+    fi
     json='"message": "\([^"\\]*\(\\.[^"\\]*\)*\)"'
     said=$(tail -n "+$begin" nightly.jsonl | sed -n 's/.*"event": "headline", '"$json"'.*/\1/p' | tail -n 1)
     printf '%b' "$(printf '%s' "$said" | sed 's/\\"/"/g')"
+}
+
+free_mb() {
+    df -Pk . | awk 'NR == 2 { print int($4 / 1024) }'
 }
 
 message() { # what the last try said at its end: its error, or its summary
@@ -27,8 +43,8 @@ message() { # what the last try said at its end: its error, or its summary
         sed -n -e 's/.*"event": "error", '"$json"'.*/\1/p' -e 's/.*"event": "ended", '"$json"'.*/\1/p' | tail -n 1)
     if [ -z "$said" ]; then
         said="see the end of nightly.jsonl"
-        [ -n "$(tail -n "+$begin" nightly.jsonl)" ] || said="nothing was written to nightly.jsonl: is the disk full?"
-        said="$said ($(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }') MB are free in $PWD)"
+        ! is_silent || said="nothing was written to nightly.jsonl: is the disk full?"
+        said="$said ($(free_mb) MB are free in $PWD)"
     fi
     printf '%b\n' "$(printf '%s\n' "$said" | sed 's/\\"/"/g')"
 }

@@ -128,6 +128,16 @@ def test_a_new_file_keeps_group_and_mode_of_ones_own_and_nothing_for_all(tmp_pat
     assert mode(new) == 0o600
 
 
+def test_a_full_disk_is_named_where_its_handling_fails_for_a_missing_file() -> None:
+    missing = FileNotFoundError(errno.ENOENT, "No such file or directory")
+    missing.__context__ = ValueError("no such package")  # as dlt raises them
+    missing.__context__.__context__ = OSError(errno.ENOSPC, "Error writing bytes to file")
+    with pytest.raises(UsageError) as error, disk_errors("/data", "free space", "other place"):
+        raise missing
+    assert error.value.message == "/data: No space left on device"
+    assert error.value.hint == "free space"
+
+
 @pytest.mark.parametrize(
     ("number", "reason", "hint"),
     [
