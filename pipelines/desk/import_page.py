@@ -51,6 +51,7 @@ from orderbridge.sources.settings import legacy_settings
 from orderbridge.sources.settings.setting import SETTINGS
 
 _COLUMN_TOPIC: Final = "column"
+_GONE_TOPIC: Final = "gone"
 _UNKNOWN: Final = "unknown"
 """What a setting is whose question nobody has answered: no answer."""
 _INCREMENT: Final = "increment"
@@ -244,7 +245,12 @@ def _other_kind(one: DeskImport, columns: Sequence[str]) -> KindName | None:
 
 
 def _new_columns(document: Document) -> dict[str, str]:
-    """The names of the columns that were not in the files before, by their questions."""
+    """The names of the columns that were not in the files before, by their questions.
+
+    None while it is asked whether all columns are read anew.
+    """
+    if any(one.get("topic") == _GONE_TOPIC for one in document.get("questions") or ()):
+        return {}
     columns = document.get("columns") or ()
     return {one["question"]: one["name"] for one in columns if one.get("is_new")}
 

@@ -576,11 +576,22 @@ def test_a_file_that_lacks_a_column_of_the_ones_before_is_asked_about(
     path = drop(desk, less, "precios.csv", "variants")
     page = seen_at_its_end(desk, path)
     assert "precios.csv has no column stock, which earlier files had" in page
+    assert "No: the file is wrong, and another one comes" in page
     (question,) = set(re.findall(r'name="(answer:import:[^"]+/gone)"', page))
     desk.post(f"{path}/answers", **{question: "yes"})
     page = seen_at_its_end(desk, path)
     assert 'name="shown"' in page
     assert "has no column" not in page
+
+
+def test_a_file_of_other_columns_is_asked_one_thing(desk: Browser) -> None:
+    content = b"productId;variantId;price;stock\r\n1;1001;19,99;5\r\n"
+    path = drop(desk, content, "articulos.csv", "variants")
+    assert "<b>1</b>" in seen_at_its_end(desk, path)
+    path = drop(desk, content.replace(b"stock", b"Marca"), "otros.csv", "variants")
+    page = seen_at_its_end(desk, path)
+    assert "otros.csv has no column stock" in page
+    assert "was not there before" not in page, "all columns may be read anew"
 
 
 def test_a_column_that_was_not_there_before_is_asked_about_until_it_is_answered(
