@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,6 +35,7 @@ from tests.pipelines.push.plans import (
     altered,
     customer,
     ids,
+    listed,
     means,
     outcomes,
     patch,
@@ -472,6 +474,17 @@ def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(
         assert "quarantine" not in str(pushed.error)
 
 
+def test_a_create_in_doubt_is_not_sent_again_after_an_unproven_list(at: Place) -> None:
+    plan = at.lose(at.plan([customer(1)]), arrives=False)
+    whole = at.means
+    at.means = replace(whole, read_customers=lambda keys: listed([], keys, is_whole=False))
+    assert (at.code(plan), at.states(plan), at.codes()) == (6, ["in_doubt"], ["C00001"])
+    (unknown,) = results(plan)["in_doubt"]
+    assert "not found, but the list of customers is partial" in unknown["words"]
+    at.means = whole
+    assert (at.code(plan), at.states(plan), at.codes()) == (0, ["confirmed"], ["C00001"] * 2)
+
+
 def test_a_create_in_doubt_that_a_row_may_be_waits_for_a_person(
     at: Place,
 ) -> None:
@@ -537,9 +550,9 @@ def test_a_value_is_the_same_only_as_far_as_the_platform_may_write_it_otherwise(
 
 def test_every_field_of_a_create_is_compared_or_named_as_unreadable() -> None:
     names = {field.name for field in KINDS["customers"].record.fields}
-    listed = dict.fromkeys(field.name for field in CUSTOMER.fields)
+    record = dict.fromkeys(field.name for field in CUSTOMER.fields)
     assert {
-        name for name in names if differing_fields({name: "sent"}, listed)
+        name for name in names if differing_fields({name: "sent"}, record)
     } == names - UNREADABLE
 
 
