@@ -37,7 +37,10 @@ _CODES: Final = frozenset(("erpCode", "sku"))
 _ARTICLE_NAMES: Final = frozenset(
     map(
         normalize,
-        ("Descripción", "Nombre", "Denominación", "Descrição", "Description", "Name", "Title"),
+        (
+            *("Descripción", "Nombre", "Denominación", "Artículo", "Producto"),
+            *("Descrição", "Description", "Name", "Title"),
+        ),
     )
 )
 """Names of columns that have the names of articles, normalized."""

@@ -33,6 +33,7 @@ from orderbridge.pipelines.push.results import FILE_OF
 from orderbridge.pipelines.questions.model import PRESSING
 from orderbridge.sources.files.file_kinds import _IN_ZIP, _MAGIC
 from orderbridge.sources.files.model import RejectCode
+from orderbridge.sources.files.sheet_xml import _ERROR, _NOT_COMPUTED
 from orderbridge.sources.inputs import _LIMITS
 from orderbridge.sources.kinds import KINDS
 from orderbridge.sources.settings.setting import SETTINGS
@@ -200,6 +201,16 @@ def test_reasons_keep_their_values_and_what_is_unknown_stays_as_it_is() -> None:
     assert english()("status.abandoned_unknown") == ABANDONED
     assert {one: english()(f"list_verdict.{one}") for one in VERDICTS} == VERDICTS
     assert {one: english()(f"requests.{one}") for one in STATES} == STATES
+
+
+@pytest.mark.parametrize(
+    ("words", "spanish"),
+    [(_NOT_COMPUTED, "una fórmula sin resultado"), (_ERROR, "un error de la hoja")],
+)
+def test_a_cell_of_a_sheet_without_a_value_is_said_in_spanish(words: str, spanish: str) -> None:
+    found = problem_in(SPANISH, "cell_error", f"'Precio venta' has {words}")
+    assert found.startswith(f"'Precio venta' tiene {spanish}")
+    assert words not in found
 
 
 def test_counts_have_the_form_of_their_number() -> None:
