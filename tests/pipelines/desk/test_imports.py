@@ -952,6 +952,23 @@ def test_what_the_platform_does_with_a_stock_is_asked_before_it_is_sent(project:
         assert "Enviar una línea" in seen_at_its_end(desk, path)
 
 
+def test_answers_in_two_places_of_a_page_are_sent_together(desk: Browser) -> None:
+    rows = b"productId;variantId;sku;stock\r\n1;1001;A-1;19\r\n1;1002;A-2;20\r\nTOTAL;;;39\r\n"
+    path = drop(desk, rows, "existencias.csv", "variants")
+    page = seen_at_its_end(desk, path)
+    ((form, questions),) = re.findall(r'<form [^>]*id="([a-z]+)"[^>]*>(.*?)</form>', page, re.S)
+    (totals,) = set(re.findall(r'name="(answer:import:[^"]+/totals)"', questions))
+    stock = "answer:sources.legacy.stock_semantics"
+    fields = re.findall(f'<input[^>]*name="{stock}"[^>]*>', page)
+    buttons = re.findall("<button[^>]*>Answer, and check", page)
+    assert len(fields) == len(buttons) == 2
+    assert all(f'form="{form}"' in one for one in (*fields, buttons[-1]))
+    assert desk.post(f"{path}/answers", **{totals: "skip", stock: "set"}).status_code == 303
+    page = seen_at_its_end(desk, path)
+    assert "Send 2 lines" in page
+    assert 'name="answer:' not in page
+
+
 def test_an_unknown_outcome_is_shown_asked_and_ended(desk: Browser, project: Bridge) -> None:
     content = b"productId;variantId;price\r\n1;1001;19,99\r\n"
     path = drop(desk, content, "articulos.csv", "variants")
