@@ -269,12 +269,15 @@ def open_streams() -> None:
             setattr(sys, name, stream)
     for name, out in (("stdout", sys.stdout), ("stderr", sys.stderr)):
         if isinstance(out, io.TextIOWrapper):
-            encoding, by_line = out.encoding, out.line_buffering
-            setattr(
-                sys,
-                name,
-                Output(out.detach(), encoding, "backslashreplace", line_buffering=by_line),
+            encoding, by_line, at_once = out.encoding, out.line_buffering, out.write_through
+            stream = Output(
+                out.detach(),
+                encoding,
+                "backslashreplace",
+                line_buffering=by_line,
+                write_through=at_once,  # of PYTHONUNBUFFERED, which containers set
             )
+            setattr(sys, name, stream)
 
 
 def exit_process(code: int) -> NoReturn:

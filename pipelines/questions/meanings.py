@@ -78,12 +78,12 @@ class Meanings:
         evidence, assumptions, first, source = _last_run()
         given = RunAnswers.read().in_force(source)
         made = questions(evidence, {**assumptions, **given})
-        overridden = _overridden(given)
+        set_elsewhere = _set_elsewhere(given)
         asked = [
             replace(
                 _asked(one, SETTINGS[one.id]),
                 first_seen_at=first.get(one.id),
-                note=overridden.get(one.id) or _unused_rows(one),
+                note=set_elsewhere.get(one.id) or _unused_rows(one),
             )
             for one in made
         ]
@@ -285,16 +285,21 @@ def _source() -> DataSource:
     return configured if held.differences(configured) else held.updated(configured)
 
 
-def _overridden(given: Mapping[str, Answer]) -> dict[str, str]:
-    """The answers that a setting overrides, in words."""
+def _set_elsewhere(given: Mapping[str, Answer]) -> dict[str, str]:
+    """What a person has to know before and after answering: a setting counts before the answer, in words."""
+    stored = read_answers().answers
     notes: dict[str, str] = {}
-    for key, stored in read_answers().answers.items():
-        answer = given.get(key)
-        if answer is not None and answer.origin != ANSWERS and not answer.is_assumption:
-            notes[key] = f"the answer {stored.value} is overridden by {answer.origin}"
-            if answer.origin.startswith(".dlt"):
-                change = shlex.quote(f"{key}={stored.value}")
-                notes[key] += f"; to change it there: orderbridge init {change}"
+    for key, answer in given.items():
+        if answer.origin == ANSWERS or answer.is_assumption:
+            continue
+        notes[key] = f"{answer.origin} sets {answer.value}, which counts before an answer"
+        change = key
+        if key in stored:
+            value = stored[key].value
+            notes[key] = f"the answer {value} is overridden by {answer.origin}"
+            change = shlex.quote(f"{key}={value}")
+        if answer.origin.startswith(".dlt"):
+            notes[key] += f"; to change it there: orderbridge init {change}"
     return notes
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pty
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -223,3 +225,31 @@ def test_closed_descriptors_are_no_matter(shop: Bridge) -> None:
     )
     assert (done.code, done.err) == (0, "")
     assert shop.one("SELECT count(*) FROM raw.promotions") == 9
+
+
+def test_without_a_buffer_a_question_is_shown_before_it_is_asked(tmp_path: Path) -> None:
+    """A container sets PYTHONUNBUFFERED."""
+    (tmp_path / ".dlt").mkdir(mode=0o700)
+    environment = {"PYTHONUNBUFFERED": "1", "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    terminal, end = pty.openpty()
+    shown = b""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "orderbridge.pipelines.cli", "answer", "reconcile.timezone"],
+        cwd=tmp_path,
+        env=environment | {"WAREHOUSE__PATH": str(tmp_path / "w.duckdb")},
+        stdin=end,
+        stdout=end,
+        stderr=end,
+    )
+    try:
+        while b"to answer: orderbridge" not in shown:
+            assert select.select([terminal], [], [], 15)[0], f"it waits, and has shown {shown!r}"
+            shown += os.read(terminal, 1000)
+        os.write(terminal, b"UTC\n")
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+        os.close(end)
+    assert b"Which time zone do you work in?" in shown

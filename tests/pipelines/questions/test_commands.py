@@ -204,6 +204,17 @@ def test_an_answer_that_a_setting_overrides_is_named(gross: Bridge) -> None:
     assert note in done.err
 
 
+def test_a_setting_that_counts_before_an_answer_is_named_before_it_is_given(gross: Bridge) -> None:
+    (gross.folder / ".dlt").mkdir(mode=0o700, exist_ok=True)
+    config = gross.folder / ".dlt/config.toml"
+    config.write_text('[reconcile]\norder_total = "total"\n', "utf-8")
+    shown = run(gross, f"questions {TOTAL}").out
+    note = "note: .dlt/config.toml sets total, which counts before an answer; to change it there:"
+    assert f"{note} orderbridge init {TOTAL}\n" in shown
+    config.unlink()
+    assert "note:" not in run(gross, f"questions {TOTAL}").out
+
+
 def test_an_answer_that_is_no_name_of_a_column_is_taken(gross: Bridge) -> None:
     for question, value in ((TOTAL, "sum_of_lines"), (STATUS, "none"), (CURRENCY, "none")):
         done = run(gross, f"answer {question} {value}")
