@@ -122,9 +122,10 @@ def run(config: SandboxConfig, on_ready: Callable[[dict[str, str]], None] | None
         SandboxConfigError: the files of records cannot be served.
         OSError: the port is taken.
     """
-    stopped = threading.Event()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in numbers}
+    # A handler could run while its thread holds the lock that it needs, or just before that thread waits for good.
+    # The threads of the server inherit the mask, so that these signals wait until they are asked for.
+    stops = (signal.SIGINT, signal.SIGTERM)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     try:
         with serve(config) as sandbox:
             gc.freeze()  # the garbage collector must not scan a million rows each time
@@ -136,10 +137,11 @@ def run(config: SandboxConfig, on_ready: Callable[[dict[str, str]], None] | None
                 f"{key.replace('.', '__').upper()}={value}\n" for key, value in values.items()
             )
             sys.stdout.flush()
-            stopped.wait()
+            signal.sigwait(stops)
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        while signal.sigpending() & {*stops}:
+            signal.sigwait(stops)  # a second Ctrl-C
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _is_unexpected(record: logging.LogRecord) -> bool:

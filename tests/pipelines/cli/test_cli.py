@@ -469,6 +469,27 @@ def test_an_option_that_goes_is_taken_with_one_line_that_says_so(
     assert done.code == without.code
 
 
+def test_a_sandbox_ends_well_on_many_signals_at_once(
+    tmp_path: Path, nobody: dict[str, str]
+) -> None:
+    """A handler that ran while its thread held a lock, or just before it waited, let the sandbox hang."""
+    with start("sandbox", "--customers", "1", env=nobody, cwd=tmp_path) as process:
+        assert process.stdout.readline().startswith("ready ")
+        stops = (1 << signal.SIGINT - 1) | (1 << signal.SIGTERM - 1)
+        tasks = [*Path(f"/proc/{process.pid}/task").iterdir()]
+        others = [task for task in tasks if task.name != str(process.pid)]
+        assert others
+        for task in others:
+            blocked = re.search(r"SigBlk:\s*(\w+)", (task / "status").read_text())
+            assert blocked
+            assert int(blocked[1], 16) & stops == stops, "the main thread alone has them"
+        for _ in range(50):
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
 def test_a_sandbox_writes_settings_that_init_and_pull_use_and_ends_on_a_signal(
     tmp_path: Path, nobody: dict[str, str]
 ) -> None:
