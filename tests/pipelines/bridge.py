@@ -306,7 +306,11 @@ FORKS.set_forkserver_preload(
         "orderbridge.pipelines.pull.check",
         "orderbridge.pipelines.reconcile.entities",
         "orderbridge.pipelines.reporting.report",
+        "orderbridge.pipelines.cli.answer",
+        "orderbridge.pipelines.cli.import_file",
+        "pyarrow.acero",
         "pyarrow.dataset",
+        "rich._emoji_codes",
     ]
 )
 
