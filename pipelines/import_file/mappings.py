@@ -27,7 +27,12 @@ from orderbridge.pipelines.import_file.lookup_proposal import (
     tables_beside,
 )
 from orderbridge.pipelines.import_file.marks import Marks, columns_of, with_marks
-from orderbridge.pipelines.import_file.proposal import check_unchecked, propose_columns
+from orderbridge.pipelines.import_file.proposal import (
+    PRICE_LIST,
+    check_unchecked,
+    is_empty,
+    propose_columns,
+)
 from orderbridge.pipelines.import_file.units import Units, with_units
 from orderbridge.pipelines.imports.open import check_filled, open_input_table, own_columns
 from orderbridge.pipelines.mapping import (
@@ -44,6 +49,7 @@ from orderbridge.pipelines.plan.model import MANIFEST_FILE, MAPPING_FILE
 from orderbridge.sources.disk import disk_errors, first_free, write_private
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files import CellRules, ReadOptions, SourceTable
+from orderbridge.sources.files.column_names import is_without_name
 from orderbridge.sources.kinds import KINDS, PASSWORD, PASSWORD_NAME, KindName
 from orderbridge.sources.settings import mappings_folder
 from orderbridge.sources.words import listed
@@ -239,6 +245,7 @@ def with_answers(mapping: ColumnMapping, answers: Mapping[str, str]) -> ColumnMa
         contested=_open_contests(mapping, fields, given),
         doubtful={name: path for name, path in mapping.doubtful.items() if name not in fields},
         unchecked=tuple(name for name in mapping.unchecked if name not in fields),
+        unfilled=tuple(name for name in mapping.unfilled if name not in fields),
     )
 
 
@@ -290,6 +297,33 @@ def with_kept_columns(proposed: ColumnMapping, kept: ColumnMapping | None) -> Co
     answers = {name: ",".join(column.paths) or IGNORE for name, column in known.items()}
     answered = with_answers(proposed, answers)
     return replace(answered, columns=answered.columns | known)
+
+
+def with_filled_columns(
+    table: SourceTable, kept: ColumnMapping, interview: Interview
+) -> ColumnMapping:
+    """A kept mapping with the price lists that had no values when it was kept, and have some now.
+
+    Raises:
+        UsageError: they are not known from the platform, and nobody has answered what they are.
+    """
+    if not kept.unfilled or PRICE_LIST in _filled(kept):
+        return kept
+    samples = sample(table)
+    proposed = propose_columns(own_columns(table), kept.kind, samples)
+    filled = [
+        name
+        for name in kept.unfilled
+        if not is_without_name(name) and not is_empty(samples.get(name, ()))
+    ]
+    found = {name: proposed.columns[name] for name in filled if name in proposed.columns}
+    open_columns = tuple(name for name in proposed.unknown if name in filled)
+    asked = replace(proposed, unknown=open_columns, unchecked=open_columns)
+    answers = interview.ask(column_questions(asked, samples))
+    check_unchecked(asked, answers)
+    given = {name: answers[f"column/{name}"] for name in asked.unknown}
+    unfilled = tuple(name for name in kept.unfilled if name not in found)
+    return with_answers(replace(kept, columns=kept.columns | found, unfilled=unfilled), given)
 
 
 def column_questions(

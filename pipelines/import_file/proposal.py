@@ -3,7 +3,7 @@
 In: the columns of a file and their first cells. Out: the proposal of `mapping.propose`, without price lists that are
 not among those known from the platform (they may be codes of the ERP), and with all prices of a file that numbers
 several, such as `Tarifa 1` and `Tarifa 2`: which of them the platform shows is a decision. Price lists and columns
-without a name that have no values are left out, and nobody is asked: with values they are new columns of a later file.
+without a name that have no values are left out, and nobody is asked before they have some.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.column_names import is_without_name
 
 _PRICE: Final = "price"
-_PRICE_LIST: Final = "priceListId"
+PRICE_LIST: Final = "priceListId"
 _NUMBERED: Final = re.compile(r"(.*\D)([1-9])")
 """A normalized name of one of several columns."""
 
@@ -39,7 +39,7 @@ def check_unchecked(asked: ColumnMapping, answers: Mapping[str, str]) -> None:
     for name in asked.unchecked:
         if f"column/{name}" not in answers:
             raise UsageError(
-                f"{name!r} may be {_PRICE_LIST}, and its values are not known as price lists of the platform",
+                f"{name!r} may be {PRICE_LIST}, and its values are not known as price lists of the platform",
                 "If they are its ids, or to ignore the column: orderbridge questions",
             )
 
@@ -56,11 +56,11 @@ def _without_empty_columns(
     if not any(samples.values()):
         return proposed  # names alone, of which nothing is kept
     empty = [name for name in samples if is_empty(samples[name])]
-    contested = proposed.contested.get(_PRICE_LIST, ())
+    contested = proposed.contested.get(PRICE_LIST, ())
     left_out = {name for name in empty if name in contested or is_without_name(name)}
     for name in empty:
         column = proposed.columns.get(name)
-        if column is not None and column.field == _PRICE_LIST and not _is_by_name(name):
+        if column is not None and column.field == PRICE_LIST and not _is_by_name(name):
             left_out.add(name)
     return replace(
         proposed,
@@ -69,29 +69,29 @@ def _without_empty_columns(
         contested={
             path: names for path, names in proposed.contested.items() if left_out.isdisjoint(names)
         },
-        left_out=_in_order(samples, [*left_out]),
+        unfilled=_in_order(samples, [*left_out]),
     )
 
 
 def _is_by_name(column: str) -> bool:
     """Whether a column is named as price lists are in the interface."""
-    return normalize(column) == normalize(_PRICE_LIST)
+    return normalize(column) == normalize(PRICE_LIST)
 
 
 def _with_known_price_lists(
     proposed: ColumnMapping, samples: Mapping[str, Sequence[str]]
 ) -> ColumnMapping:
     """The proposal without columns of price lists, and guesses of such, that are not known from the platform."""
-    claimed = [name for name, one in proposed.columns.items() if one.field == _PRICE_LIST]
-    claimed += proposed.contested.get(_PRICE_LIST, ())
-    guessed = [name for name, path in proposed.guesses.items() if path == _PRICE_LIST]
+    claimed = [name for name, one in proposed.columns.items() if one.field == PRICE_LIST]
+    claimed += proposed.contested.get(PRICE_LIST, ())
+    guessed = [name for name, path in proposed.guesses.items() if path == PRICE_LIST]
     unknown = _unknown_price_lists({name: samples[name] for name in (*claimed, *guessed)})
     unchecked = tuple(name for name in claimed if name in unknown)
     return replace(
         proposed,
         columns={name: one for name, one in proposed.columns.items() if name not in unchecked},
         unknown=_in_order(samples, (*proposed.unknown, *unchecked)),
-        doubtful=proposed.doubtful | dict.fromkeys(unchecked, _PRICE_LIST),
+        doubtful=proposed.doubtful | dict.fromkeys(unchecked, PRICE_LIST),
         guesses={name: path for name, path in proposed.guesses.items() if name not in unknown},
         unchecked=unchecked,
     )

@@ -28,6 +28,7 @@ from orderbridge.pipelines.import_file.mappings import (
     keep_mapping,
     new_mapping,
     with_answers,
+    with_filled_columns,
     with_later_notations,
 )
 from orderbridge.pipelines.import_file.other_kind import likelier_kind
@@ -311,6 +312,7 @@ class Import:
         answered = with_answers(kept, interview.columns) if is_kept(path) else kept
         if is_kept(path):
             table = open_input_table(options.file, kept.read_options, kept)
+            answered = with_filled_columns(table, answered, interview)
             answered = with_later_notations(table, answered, interview)
         passwords = self._known_passwords(answered, interview)
         if is_kept(path) and options.passwords is None:

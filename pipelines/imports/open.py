@@ -73,7 +73,7 @@ def open_inputs(
     sources = _sources_for_login(of_columns, login_mode) if KINDS[kind].has_login else of_columns
     notes = [
         *_notes_on_reading(table, of_columns, meanings),
-        *_notes_on_columns(file, table, mapping, _without_empty(table, unmapped)),
+        *_notes_on_columns(file, table, mapping, _without_empty(table, unmapped, mapping)),
     ]
     if len(sources) < len(of_columns):
         notes.append(
@@ -86,16 +86,15 @@ def open_inputs(
     )
 
 
-def _without_empty(table: SourceTable, columns: Sequence[str]) -> Sequence[str]:
-    """The columns but for those that have neither a name nor values in the first rows."""
-    if not any(map(is_without_name, columns)):
-        return columns
+def _without_empty(table: SourceTable, unmapped: Sequence[str], mapping: Mapping) -> Sequence[str]:
+    """Columns that are not sent, but for those that need no note: they have no values, and no name or are known so."""
+    may_be_empty = {*filter(is_without_name, unmapped), *mapping.unfilled}
+    if not may_be_empty:
+        return unmapped
     cells = sample(table)
-    return [
-        name
-        for name in columns
-        if not is_without_name(name) or any(cell.strip() for cell in cells[name])
-    ]
+    filled = {name for name in may_be_empty if any(map(str.strip, cells.get(name, ())))}
+    columns = [*unmapped, *mapping.unfilled]
+    return [name for name in columns if name not in may_be_empty or name in filled]
 
 
 def _sources_for_login(sources: list[Source], login_mode: LoginMode | None) -> list[Source]:
@@ -262,7 +261,7 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> list
         )
     is_update = KINDS[mapping.kind].is_update
     left_out = {name for name, path in mapping.doubtful.items() if is_update or path != ERP_CODE}
-    known = {*mapping.columns, *mapping.used_columns, *left_out, *mapping.left_out}
+    known = {*mapping.columns, *mapping.used_columns, *left_out, *mapping.unfilled}
     unmapped = [name for name in columns if name not in known]
     if unmapped and (mapping.strict or mapping.path is None):
         raise _unmapped_columns(file, unmapped, mapping)

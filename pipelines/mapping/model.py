@@ -129,7 +129,7 @@ class Mapping:
         doubtful: of a proposal, the columns of which neither name nor values prove the field, with the likeliest one.
         guesses: of a proposal, other unknown columns, with a field that a part of the name suggests.
         unchecked: of a proposal, the doubtful columns whose values are not among those known from the platform.
-        left_out: of a proposal, columns without values of which nobody is asked; a mapping that is kept lacks them.
+        unfilled: columns without values, which may be a field once they have some; nobody is asked about them before.
     """
 
     kind: str
@@ -151,7 +151,7 @@ class Mapping:
     doubtful: dict[str, str] = field(default_factory=dict)
     guesses: dict[str, str] = field(default_factory=dict)
     unchecked: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    unfilled: tuple[str, ...] = ()
 
     @property
     def used_columns(self) -> list[str]:

@@ -134,6 +134,7 @@ _lookup_model: Any = _model(_LOOKUP, _LOOKUP)
 _DOCUMENT: Final[dict[str, Any]] = {
     "kind": KindName,
     "ignore": _NAMES,
+    "unfilled": _NAMES,
     "strict": StrictBool,
     **{
         name: _model({key: kind for key, (kind, _) in keys.items()}, keys if name in _WHOLE else ())
@@ -339,6 +340,7 @@ def _mapping(document: dict[str, Any], path: Path) -> Mapping:
             Lookup(path=folder / one["file"], **one) for one in document.get("lookup", ())
         ),
         strict=document.get("strict", False),
+        unfilled=tuple(document.get("unfilled", ())),
         ignores_others=OTHERS in document["columns"],
         path=path,
         **values[""],

@@ -26,6 +26,7 @@ def to_toml(mapping: Mapping) -> str:
     parts = [f"kind = {value(mapping.kind)}\n"]
     ignored = [name for name, column in mapping.columns.items() if column.field is None]
     parts += _lines({"ignore": ignored} if ignored else {})
+    parts += _lines({"unfilled": mapping.unfilled} if mapping.unfilled else {})
     parts += _lines({"strict": True} if mapping.strict else {})
     usual = Mapping(mapping.kind, {})
     for table, keys in TABLES.items():

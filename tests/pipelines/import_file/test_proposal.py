@@ -15,9 +15,11 @@ from orderbridge.pipelines.import_file.mappings import (
     column_questions,
     keep_mapping,
     new_mapping,
+    with_filled_columns,
 )
 from orderbridge.pipelines.import_file.reading import read_columns
-from orderbridge.pipelines.mapping import Mapping
+from orderbridge.pipelines.imports.open import open_input_table, open_inputs
+from orderbridge.pipelines.mapping import Mapping, load
 from orderbridge.pipelines.plan.current_state import KnownPriceLists
 from orderbridge.sources.errors import UsageError
 
@@ -91,3 +93,40 @@ def test_nothing_is_sent_while_a_price_list_is_not_answered(
     (tmp_path / "warehouse.duckdb").write_text("damaged", "ascii")
     kept = read_columns("customers", file)
     assert kept.columns[-1].fields == ("priceListId",), "what is kept needs no warehouse"
+
+
+def test_a_price_list_that_was_empty_is_asked_once_it_has_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "warehouse.duckdb"))
+    known = KnownPriceLists(pa.array(LISTS))
+    monkeypatch.setattr(proposal, "known_price_lists", lambda: known)
+    columns = ("Código", "Nombre", "Correo", "Tarifa")
+
+    def written(price_list: str) -> Path:
+        file = tmp_path / "clientes.csv"
+        row = f"C1;Ana;ana@example.com;{price_list}"
+        file.write_text(f"{';'.join(columns)}\n{row}\n", "utf-8")
+        return file
+
+    def read(file: Path, person: Ask = nobody) -> Mapping:
+        interview = Interview.about("customers", file, DETECTED, (), columns, person)
+        return with_filled_columns(open_input_table(file, None), kept, interview)
+
+    first = written("")
+    interview = Interview.about("customers", first, DETECTED, (), columns, nobody)
+    made = new_mapping("customers", first, "file", interview)
+    assert made is not None
+    kept = load(keep_mapping(made))
+    assert kept.unfilled == ("Tarifa",)
+    assert open_inputs("customers", first, kept, login_mode="email").notes == []
+    assert read(first) == kept
+    known_list = read(written("11"))
+    assert (known_list.columns["Tarifa"].field, known_list.unfilled) == ("priceListId", ())
+    of_the_erp = written("3")
+    with pytest.raises(UsageError, match="'Tarifa' may be priceListId, and its values are not"):
+        read(of_the_erp)
+    (note,) = open_inputs("customers", of_the_erp, kept, login_mode="email").notes
+    assert "Tarifa" in note, "a plan with the kept mapping says that the column is not sent"
+    answered = read(of_the_erp, lambda _: {"column/Tarifa": "ignore"})
+    assert (answered.columns["Tarifa"].field, answered.unfilled) == (None, ())
