@@ -25,16 +25,12 @@ next_command() { # what the last try said that a person does next; nothing where
 
 headline() { # what happened, in one line; nothing where the last try did not say it
     if [ "$code" -eq 2 ] && is_silent; then
-        echo "nothing was written to nightly.jsonl: is the disk full? ($(free_mb) MB are free in $PWD)"
+        echo "nothing was written to nightly.jsonl: is the disk full? ($free_mb MB are free in $PWD)"
         return
     fi
     json='"message": "\([^"\\]*\(\\.[^"\\]*\)*\)"'
     said=$(tail -n "+$begin" nightly.jsonl | sed -n 's/.*"event": "headline", '"$json"'.*/\1/p' | tail -n 1)
     printf '%b' "$(printf '%s' "$said" | sed 's/\\"/"/g')"
-}
-
-free_mb() {
-    df -Pk . | awk 'NR == 2 { print int($4 / 1024) }'
 }
 
 message() { # what the last try said at its end: its error, or its summary
@@ -44,7 +40,7 @@ message() { # what the last try said at its end: its error, or its summary
     if [ -z "$said" ]; then
         said="see the end of nightly.jsonl"
         ! is_silent || said="nothing was written to nightly.jsonl: is the disk full?"
-        said="$said ($(free_mb) MB are free in $PWD)"
+        said="$said ($free_mb MB are free in $PWD)"
     fi
     printf '%b\n' "$(printf '%s\n' "$said" | sed 's/\\"/"/g')"
 }
@@ -86,6 +82,7 @@ while :; do
     start sleep "$wait_s"
 done
 
+free_mb=$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }') # read once: both lines that name it are compared
 first='' # line of the mail: what happened
 case $code in
     0 | 5 | 137 | 12[89] | 1[3-9]?) ;;

@@ -299,13 +299,10 @@ def with_kept_columns(proposed: ColumnMapping, kept: ColumnMapping | None) -> Co
     return replace(answered, columns=answered.columns | known)
 
 
-def with_filled_columns(
-    table: SourceTable, kept: ColumnMapping, interview: Interview
-) -> ColumnMapping:
+def with_filled_columns(table: SourceTable, kept: ColumnMapping) -> ColumnMapping:
     """A kept mapping with the price lists that had no values when it was kept, and have some now.
 
-    Raises:
-        UsageError: they are not known from the platform, and nobody has answered what they are.
+    Those that are not known from the platform are unknown.
     """
     if not kept.unfilled or PRICE_LIST in _filled(kept):
         return kept
@@ -317,13 +314,26 @@ def with_filled_columns(
         if not is_without_name(name) and not is_empty(samples.get(name, ()))
     ]
     found = {name: proposed.columns[name] for name in filled if name in proposed.columns}
-    open_columns = tuple(name for name in proposed.unknown if name in filled)
-    asked = replace(proposed, unknown=open_columns, unchecked=open_columns)
-    answers = interview.ask(column_questions(asked, samples))
-    check_unchecked(asked, answers)
-    given = {name: answers[f"column/{name}"] for name in asked.unknown}
-    unfilled = tuple(name for name in kept.unfilled if name not in found)
-    return with_answers(replace(kept, columns=kept.columns | found, unfilled=unfilled), given)
+    unknown = tuple(name for name in proposed.unknown if name in filled)
+    return replace(
+        kept,
+        columns=kept.columns | found,
+        unknown=unknown,
+        doubtful=dict.fromkeys(unknown, PRICE_LIST),
+        unchecked=unknown,
+        unfilled=tuple(name for name in kept.unfilled if name not in (*found, *unknown)),
+    )
+
+
+def with_asked_columns(
+    table: SourceTable, mapping: ColumnMapping, interview: Interview
+) -> ColumnMapping:
+    """A kept mapping, once its unknown columns are answered. Raises UsageError where nobody has answered."""
+    if not mapping.unknown:
+        return mapping
+    answers = interview.ask(column_questions(mapping, sample(table)))
+    check_unchecked(mapping, answers)
+    return with_answers(mapping, {name: answers[f"column/{name}"] for name in mapping.unknown})
 
 
 def column_questions(

@@ -25,6 +25,7 @@ from orderbridge.pipelines.import_file.mappings import (
     shown_cells,
     with_agreed_lookup,
     with_answers,
+    with_filled_columns,
     with_kept_columns,
 )
 from orderbridge.pipelines.import_file.proposal import is_empty, propose_columns
@@ -145,8 +146,9 @@ def read_columns(
         kept = None
     sampled = sample(table)
     cells = {name: sampled[name] for name in own_columns(table)}
-    if kept is not None:
-        mapping = with_answers(kept, interview.columns)
+    if kept is not None and path is not None:
+        filled = with_filled_columns(table, kept) if is_kept(path) else kept
+        mapping = with_answers(filled, interview.columns)
     else:
         proposed = propose_columns(own_columns(table), kind, cells)
         mapping = with_answers(with_kept_columns(proposed, before), interview.columns)
@@ -169,7 +171,7 @@ def _new_columns(
     if path is None or not is_kept(path) or mapping.ignores_others:
         return set()
     filled = {name for name, texts in cells.items() if not is_empty(texts)}
-    return filled - {*mapping.columns, *mapping.used_columns}
+    return filled - {*mapping.columns, *mapping.used_columns, *mapping.unknown}
 
 
 def _columns(

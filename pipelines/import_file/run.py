@@ -28,6 +28,7 @@ from orderbridge.pipelines.import_file.mappings import (
     keep_mapping,
     new_mapping,
     with_answers,
+    with_asked_columns,
     with_filled_columns,
     with_later_notations,
 )
@@ -309,10 +310,11 @@ class Import:
         lookups = allowed_lookups(path, options.file, options.lookups)
         kept = load(path, options.kind, lookups)
         interview = self._interview(kept.read_options, kept)
-        answered = with_answers(kept, interview.columns) if is_kept(path) else kept
+        answered = kept
         if is_kept(path):
             table = open_input_table(options.file, kept.read_options, kept)
-            answered = with_filled_columns(table, answered, interview)
+            answered = with_answers(with_filled_columns(table, kept), interview.columns)
+            answered = with_asked_columns(table, answered, interview)
             answered = with_later_notations(table, answered, interview)
         passwords = self._known_passwords(answered, interview)
         if is_kept(path) and options.passwords is None:

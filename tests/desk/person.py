@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from axe_selenium_python import Axe
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -38,7 +39,9 @@ class Person:
         self.driver.get(f"{self.base}{path}")
 
     def until(self, condition: Callable[[webdriver.Chrome], Any]) -> Any:
-        return WebDriverWait(self.driver, PATIENCE_S).until(condition)
+        """Waits until a condition holds; an element of a page that is being replaced has no answer yet."""
+        ignored = (StaleElementReferenceException,)
+        return WebDriverWait(self.driver, PATIENCE_S, ignored_exceptions=ignored).until(condition)
 
     def find(self, selector: str) -> Any:
         return self.driver.find_element(By.CSS_SELECTOR, selector)

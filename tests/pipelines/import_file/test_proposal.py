@@ -15,6 +15,7 @@ from orderbridge.pipelines.import_file.mappings import (
     column_questions,
     keep_mapping,
     new_mapping,
+    with_asked_columns,
     with_filled_columns,
 )
 from orderbridge.pipelines.import_file.reading import read_columns
@@ -111,7 +112,9 @@ def test_a_price_list_that_was_empty_is_asked_once_it_has_values(
 
     def read(file: Path, person: Ask = nobody) -> Mapping:
         interview = Interview.about("customers", file, DETECTED, (), columns, person)
-        return with_filled_columns(open_input_table(file, None), kept, interview)
+        table = open_input_table(file, None)
+        mapping = with_filled_columns(table, kept)
+        return with_asked_columns(table, mapping, interview)
 
     first = written("")
     interview = Interview.about("customers", first, DETECTED, (), columns, nobody)
