@@ -129,7 +129,7 @@ class Mapping:
         doubtful: of a proposal, the columns of which neither name nor values prove the field, with the likeliest one.
         guesses: of a proposal, other unknown columns, with a field that a part of the name suggests.
         unchecked: of a proposal, the doubtful columns whose values are not among those known from the platform.
-        unfilled: columns without values, which may be a field once they have some; nobody is asked about them before.
+        unfilled: columns without values, which may be price lists once they have some: then a question is asked.
     """
 
     kind: str
