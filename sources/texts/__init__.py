@@ -57,14 +57,12 @@ class Texts:
         one = f"{code}{_ONE}"
         chosen = one if values.get("count") == 1 and one in self else code
         written = {name: self.written(value) for name, value in values.items()}
-        return self._in_all_languages(chosen)[self.language].format(**written)
+        texts = self._more if chosen in self._more else _catalogue_of(chosen)
+        return texts[chosen][self.language].format(**written)
 
     def __contains__(self, code: str) -> bool:
         """Whether there is a text of a code."""
-        return bool(self._in_all_languages(code))
-
-    def _in_all_languages(self, code: str) -> Mapping[Language, str]:
-        return self._more.get(code) or shared_text(code)
+        return code in self._more or code in _catalogue_of(code)
 
     def written(self, value: object) -> object:
         """How a value is written within a text: as it is. Pages separate thousands."""
@@ -107,10 +105,10 @@ def catalogue() -> Catalogue:
     return {code: texts for name in (_OTHERS, *_TOPICS) for code, texts in _read(name).items()}
 
 
-def shared_text(code: str) -> Mapping[Language, str]:
-    """The text of a code by language; empty where there is none."""
+def _catalogue_of(code: str) -> Catalogue:
+    """The part of the catalogue that a code is in, if there is one."""
     topic = code.partition(".")[0]
-    return _read(topic if topic in _TOPICS else _OTHERS).get(code, {})
+    return _read(topic if topic in _TOPICS else _OTHERS)
 
 
 @cache
@@ -156,4 +154,5 @@ def english() -> Texts:
 
 def everywhere(code: str) -> tuple[str, ...]:
     """A text in each language, such as the names that a sheet can have."""
-    return tuple(map(shared_text(code).__getitem__, LANGUAGES))
+    texts = _catalogue_of(code)[code]
+    return tuple(texts[language] for language in LANGUAGES)
