@@ -30,7 +30,6 @@ from orderbridge.pipelines.import_file.marks import Marks, columns_of, with_mark
 from orderbridge.pipelines.import_file.proposal import (
     PRICE_LIST,
     check_unchecked,
-    is_empty,
     propose_columns,
 )
 from orderbridge.pipelines.import_file.units import Units, with_units
@@ -38,9 +37,11 @@ from orderbridge.pipelines.imports.open import check_filled, open_input_table, o
 from orderbridge.pipelines.mapping import (
     MappedColumn,
     OutsideLookup,
+    is_empty,
     is_improbable,
     load,
     sample,
+    sample_of_all,
     to_toml,
 )
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
@@ -204,7 +205,7 @@ def new_mapping(
         UsageError: the file cannot be read, or nothing fills an id that the platform requires.
     """
     table = open_input_table(file, given, None)
-    samples = sample(table)
+    samples = sample_of_all(table)
     proposed = propose_columns(own_columns(table), kind, samples).with_passwords(passwords)
     proposed = with_kept_columns(replace(proposed, read_options=given), kept)
     proposed = with_answers(proposed, interview.columns)
@@ -306,7 +307,7 @@ def with_filled_columns(table: SourceTable, kept: ColumnMapping) -> ColumnMappin
     """
     if not kept.unfilled or PRICE_LIST in _filled(kept):
         return kept
-    samples = sample(table)
+    samples = sample_of_all(table)
     proposed = propose_columns(own_columns(table), kept.kind, samples)
     filled = [
         name
@@ -331,7 +332,7 @@ def with_asked_columns(
     """A kept mapping, once its unknown columns are answered. Raises UsageError where nobody has answered."""
     if not mapping.unknown:
         return mapping
-    answers = interview.ask(column_questions(mapping, sample(table)))
+    answers = interview.ask(column_questions(mapping, sample_of_all(table)))
     check_unchecked(mapping, answers)
     return with_answers(mapping, {name: answers[f"column/{name}"] for name in mapping.unknown})
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
-from orderbridge.pipelines.mapping import normalize, propose
+from orderbridge.pipelines.mapping import is_empty, normalize, propose
 from orderbridge.pipelines.plan.current_state import known_price_lists
 from orderbridge.sources.errors import UsageError
 from orderbridge.sources.files.column_names import is_without_name
@@ -44,11 +44,6 @@ def check_unchecked(asked: ColumnMapping, answers: Mapping[str, str]) -> None:
             )
 
 
-def is_empty(cells: Sequence[str]) -> bool:
-    """Whether a column has no values among these cells."""
-    return not any(map(str.strip, cells))
-
-
 def _without_empty_columns(
     proposed: ColumnMapping, samples: Mapping[str, Sequence[str]]
 ) -> ColumnMapping:
@@ -57,19 +52,19 @@ def _without_empty_columns(
         return proposed  # names alone, of which nothing is kept
     empty = [name for name in samples if is_empty(samples[name])]
     contested = proposed.contested.get(PRICE_LIST, ())
-    left_out = {name for name in empty if name in contested or is_without_name(name)}
+    unfilled = {name for name in empty if name in contested or is_without_name(name)}
     for name in empty:
         column = proposed.columns.get(name)
         if column is not None and column.field == PRICE_LIST and not _is_by_name(name):
-            left_out.add(name)
+            unfilled.add(name)
     return replace(
         proposed,
-        columns={name: one for name, one in proposed.columns.items() if name not in left_out},
-        unknown=tuple(name for name in proposed.unknown if name not in left_out),
+        columns={name: one for name, one in proposed.columns.items() if name not in unfilled},
+        unknown=tuple(name for name in proposed.unknown if name not in unfilled),
         contested={
-            path: names for path, names in proposed.contested.items() if left_out.isdisjoint(names)
+            path: names for path, names in proposed.contested.items() if unfilled.isdisjoint(names)
         },
-        unfilled=_in_order(samples, [*left_out]),
+        unfilled=_in_order(samples, [*unfilled]),
     )
 
 

@@ -28,14 +28,14 @@ from orderbridge.pipelines.import_file.mappings import (
     with_filled_columns,
     with_kept_columns,
 )
-from orderbridge.pipelines.import_file.proposal import is_empty, propose_columns
+from orderbridge.pipelines.import_file.proposal import propose_columns
 from orderbridge.pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
 from orderbridge.pipelines.imports.lines import LineBatch
 from orderbridge.pipelines.imports.model import OtherCurrency
 from orderbridge.pipelines.imports.notations import survey
 from orderbridge.pipelines.imports.open import open_input_table, own_columns
 from orderbridge.pipelines.mapping import Mapping as ColumnMapping
-from orderbridge.pipelines.mapping import load, sample
+from orderbridge.pipelines.mapping import is_empty, load, sample_of_all
 from orderbridge.pipelines.mapping.field_paths import all_paths, resolve, root_of
 from orderbridge.sources.files import ReadOptions, SourceTable
 from orderbridge.sources.inputs import required
@@ -144,7 +144,7 @@ def read_columns(
     if kept is not None and mapping_file is None and interview.is_read_anew(kept):
         path = None
         kept = None
-    sampled = sample(table)
+    sampled = sample_of_all(table)
     cells = {name: sampled[name] for name in own_columns(table)}
     if kept is not None and path is not None:
         filled = with_filled_columns(table, kept) if is_kept(path) else kept

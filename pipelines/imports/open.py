@@ -19,7 +19,7 @@ from orderbridge.pipelines.imports.bodies import constant_body
 from orderbridge.pipelines.imports.fields import Bindings, Source, field_sources
 from orderbridge.pipelines.imports.inputs import Inputs
 from orderbridge.pipelines.imports.lookups import LookupTable
-from orderbridge.pipelines.mapping import Mapping, propose, sample
+from orderbridge.pipelines.mapping import Mapping, is_empty, propose, sample, sample_of_all
 from orderbridge.pipelines.mapping.field_paths import all_paths, root_of, suggestion
 from orderbridge.sources.disk import file_version
 from orderbridge.sources.errors import UsageError
@@ -91,8 +91,8 @@ def _without_empty(table: SourceTable, unmapped: Sequence[str], mapping: Mapping
     may_be_empty = {*filter(is_without_name, unmapped), *mapping.unfilled}
     if not may_be_empty:
         return unmapped
-    cells = sample(table)
-    filled = {name for name in may_be_empty if any(map(str.strip, cells.get(name, ())))}
+    cells = sample_of_all(table)
+    filled = {name for name in may_be_empty if not is_empty(cells.get(name, ()))}
     columns = [*unmapped, *mapping.unfilled]
     return [name for name in columns if name not in may_be_empty or name in filled]
 

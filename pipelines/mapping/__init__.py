@@ -19,9 +19,11 @@ from orderbridge.pipelines.mapping.propose import (
     assume,
     contested_columns,
     doubts,
+    is_empty,
     is_improbable,
     propose,
     sample,
+    sample_of_all,
 )
 from orderbridge.pipelines.mapping.read import OutsideLookup, load, parse
 from orderbridge.pipelines.mapping.write import to_toml
@@ -38,11 +40,13 @@ __all__ = [
     "assume",
     "contested_columns",
     "doubts",
+    "is_empty",
     "is_improbable",
     "load",
     "normalize",
     "parse",
     "propose",
     "sample",
+    "sample_of_all",
     "to_toml",
 ]

@@ -152,6 +152,30 @@ def sample(table: SourceTable) -> dict[str, list[str]]:
     return {name: batch[name].to_pylist() if batch is not None else [] for name in table.columns}
 
 
+def is_empty(cells: Sequence[str]) -> bool:
+    """Whether a column has no values among these cells."""
+    return not any(map(str.strip, cells))
+
+
+def sample_of_all(table: SourceTable) -> dict[str, list[str]]:
+    """As `sample`, but of a column that is empty there its first values in later rows: it is empty in all rows here.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    samples = sample(table)
+    empty = {name for name, cells in samples.items() if is_empty(cells)}
+    for batch in table.batches(on_reject=lambda _: None) if empty else ():
+        for name in sorted(empty):
+            values = [cell for cell in batch[name].to_pylist() if cell.strip()]
+            if values:
+                samples[name] = values[:_SAMPLE_ROWS]
+                empty.remove(name)
+        if not empty:
+            break
+    return samples
+
+
 class _Claims:
     """The fields that the columns of a file claim, the surest names first.
 

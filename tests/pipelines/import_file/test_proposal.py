@@ -96,6 +96,32 @@ def test_nothing_is_sent_while_a_price_list_is_not_answered(
     assert kept.columns[-1].fields == ("priceListId",), "what is kept needs no warehouse"
 
 
+def test_a_price_list_whose_values_come_late_in_the_file_is_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "warehouse.duckdb"))
+    known = KnownPriceLists(pa.array(LISTS))
+    monkeypatch.setattr(proposal, "known_price_lists", lambda: known)
+    columns = ("Código", "Nombre", "Correo", "Tarifa")
+    file = tmp_path / "clientes.csv"
+    lines = [f"C{at};Ana;ana{at}@example.com;" for at in range(700)]
+
+    def made(price_list: str) -> Mapping | None:
+        rows = [*lines, f"C999;Eva;eva@example.com;{price_list}"]
+        file.write_text("\n".join([";".join(columns), *rows, ""]), "utf-8")
+        interview = Interview.about("customers", file, DETECTED, (), columns, nobody)
+        return new_mapping("customers", file, "file", interview)
+
+    mapping = made("11")
+    assert mapping is not None
+    assert (mapping.columns["Tarifa"].field, mapping.unfilled) == ("priceListId", ())
+    with pytest.raises(UsageError, match="'Tarifa' may be priceListId, and its values are not"):
+        made("3")
+    empty = made("")
+    assert empty is not None
+    assert empty.unfilled == ("Tarifa",)
+
+
 def test_a_price_list_that_was_empty_is_asked_once_it_has_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
